@@ -1,0 +1,56 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <openelm/config.h>
+
+namespace openelm {
+
+struct EngineOptions {
+  /// Worker threads; 0: the CPUs this process may really use (affinity and cgroup quota).
+  int threads = 0;
+  /// "auto", or a variant of the kernels that this CPU must support: "scalar", "avx2", "avx512",
+  /// "neon". "auto" also honours the environment variable OPENELM_ISA.
+  std::string isa = "auto";
+  /// Called while weights are packed, from the loading thread: bytes done, bytes in all.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
+};
+
+/// A loaded model: configuration, packed weights, threads. Immutable; share it between sessions.
+/// Passes of different sessions take turns on the engine's threads.
+class Engine {
+ public:
+  /// Loads a Hugging Face or MLX folder. Throws Error when a file is missing or malformed, when
+  /// shapes and configuration disagree, or when memory does not suffice.
+  static std::shared_ptr<const Engine> load(const std::filesystem::path& folder,
+                                            const EngineOptions& options = {});
+
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const ModelConfig& config() const noexcept;
+  /// How most of the weights are stored.
+  WeightType weight_type() const noexcept;
+  /// Bytes of packed weights held in memory.
+  std::uint64_t weight_bytes() const noexcept;
+  /// The kernels in use: "avx2", ...
+  const char* isa() const noexcept;
+  int threads() const noexcept;
+
+  struct Impl;
+  const Impl& impl() const noexcept { return *impl_; }
+
+ private:
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// float16 where its range suffices; bfloat16 for models of over two billion parameters, whose
+/// values Apple reports to overflow float16.
+KvType default_kv_type(const ModelConfig& config) noexcept;
+
+}  // namespace openelm

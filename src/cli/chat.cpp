@@ -1,0 +1,89 @@
+#include "cli/chat.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+namespace openelm::cli {
+namespace {
+
+std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const auto [end, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<std::size_t>(end - a.begin());
+}
+
+/// Appends to `whole` what was generated after room was made.
+void append(GenerationResult&& part, GenerationResult& whole) {
+  whole.text += part.text;
+  whole.tokens.insert(whole.tokens.end(), part.tokens.begin(), part.tokens.end());
+  std::move(part.logprobs.begin(), part.logprobs.end(), std::back_inserter(whole.logprobs));
+  whole.reason = part.reason;
+  whole.stop = std::move(part.stop);
+  whole.prompt_seconds += part.prompt_seconds;
+  whole.generate_seconds += part.generate_seconds;
+}
+
+}  // namespace
+
+Chat::Chat(Session& session, const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+           std::string system)
+    : session_(session),
+      tokenizer_(tokenizer),
+      conversation_(chat_template, tokenizer, session.engine().config(), std::move(system)) {}
+
+void Chat::begin_turn(std::string message) {
+  try {
+    conversation_.add_user(std::move(message));
+  } catch (const Error& error) {
+    throw MessageRefused(error.what());
+  }
+  const auto context = static_cast<std::size_t>(session_.context());
+  const std::size_t needed = conversation_.newest_size();
+  if (needed >= context) {
+    conversation_.remove_newest();
+    throw MessageRefused("the message takes " + std::to_string(needed) +
+                         " tokens with all that must stand around it, the context holds " +
+                         std::to_string(context));
+  }
+  if (conversation_.ids().size() >= context) make_room();
+}
+
+void Chat::make_room() {
+  const std::int32_t context = session_.context();
+  const std::size_t dropped = conversation_.drop_oldest(static_cast<std::size_t>(context) / 2);
+  spdlog::info("the context of {} tokens is full: the oldest {} forgotten", context,
+               dropped == 1 ? "turn is" : std::to_string(dropped) + " turns are");
+}
+
+Answer Chat::answer(std::string message, const GenerationOptions& options,
+                    const TextCallback& on_text) {
+  begin_turn(std::move(message));
+  Answer answer;
+  GenerationOptions remaining = options;
+  while (true) {
+    const std::vector<TokenId> ids = conversation_.ids();
+    // One token at least is evaluated, for the logits after it.
+    const std::size_t kept = std::min(common_prefix(session_.tokens(), ids), ids.size() - 1);
+    session_.rewind(static_cast<std::int32_t>(kept));
+    const auto fresh = std::span(ids).subspan(kept);
+    GenerationResult part = generate(session_, &tokenizer_, fresh, remaining, on_text);
+    conversation_.add_answer(part);
+    if (answer.prompt_tokens == 0) answer.prompt_tokens = ids.size();
+    answer.evaluated_tokens += fresh.size();
+    if (remaining.max_tokens >= 0) {
+      remaining.max_tokens -= static_cast<std::int32_t>(part.tokens.size());
+    }
+    append(std::move(part), answer.result);
+    if (answer.result.reason != FinishReason::context) return answer;
+    if (conversation_.size() == 1) {
+      spdlog::info("the context of {} tokens is full: the answer is cut", session_.context());
+      return answer;
+    }
+    make_room();
+  }
+}
+
+}  // namespace openelm::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+/// Block sizes of the matrix product. They shape the walk over memory, not the result.
+namespace openelm::kernels {
+
+/// Tiles that pass over the tokens together; even, since swiglu takes tiles in pairs.
+constexpr std::int32_t kMatmulGroupTiles = 8;
+
+/// Length of a block of the sum, even; a bf16 tile's part of it is 16 KiB.
+constexpr std::int32_t kMatmulBlockK = 512;
+
+/// Distance of the software prefetch in each tile's stream of weights.
+constexpr std::int32_t kMatmulPrefetchBytes = 1024;
+
+}  // namespace openelm::kernels

@@ -1,0 +1,79 @@
+#include "kernels/cpu_features.h"
+
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+namespace openelm::kernels {
+
+#if defined(__x86_64__)
+namespace {
+
+struct CpuidResult {
+  std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+/// All zeros for a leaf that the CPU does not have.
+CpuidResult cpuid(std::uint32_t leaf) noexcept {
+  CpuidResult r;
+  __get_cpuid_count(leaf, 0, &r.eax, &r.ebx, &r.ecx, &r.edx);
+  return r;
+}
+
+/// Register sets that the operating system saves (XCR0).
+std::uint64_t enabled_register_sets() noexcept {
+  std::uint32_t low = 0;
+  std::uint32_t high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (std::uint64_t{high} << 32) | low;
+}
+
+constexpr bool has_all(std::uint64_t bits, std::uint64_t wanted) noexcept {
+  return (bits & wanted) == wanted;
+}
+
+}  // namespace
+
+CpuFeatures detect_cpu_features() noexcept {
+  constexpr std::uint64_t kYmmState = 0x06;  // SSE and AVX registers
+  constexpr std::uint64_t kZmmState = 0xE6;  // and the masks, ZMM0-15's upper halves, ZMM16-31
+
+  CpuFeatures features;
+  const CpuidResult basic = cpuid(1);
+  if (!has_all(basic.ecx, bit_OSXSAVE)) return features;
+  const std::uint64_t enabled = enabled_register_sets();
+  const CpuidResult extended = cpuid(7);
+
+  features.avx2 = has_all(enabled, kYmmState) &&
+                  has_all(basic.ecx, std::uint64_t{bit_AVX} | bit_FMA | bit_F16C) &&
+                  has_all(extended.ebx, bit_AVX2);
+  features.avx512 = features.avx2 && has_all(enabled, kZmmState) &&
+                    has_all(extended.ebx, std::uint64_t{bit_AVX512F} | bit_AVX512BW | bit_AVX512DQ |
+                                              bit_AVX512VL);
+  return features;
+}
+
+#elif defined(__aarch64__)
+
+CpuFeatures detect_cpu_features() noexcept {
+  CpuFeatures features;
+#if defined(__linux__)
+  features.neon = (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
+#else
+  features.neon = true;  // every other AArch64 system requires it
+#endif
+  return features;
+}
+
+#else
+
+CpuFeatures detect_cpu_features() noexcept { return {}; }
+
+#endif
+
+}  // namespace openelm::kernels

@@ -1,0 +1,83 @@
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <openelm/error.h>
+
+#include "kernels/blocking.h"
+#include "kernels/cpu_features.h"
+#include "kernels/kernels.h"
+#include "kernels/tables.h"
+
+namespace openelm::kernels {
+namespace {
+
+constexpr const char* kIsaVariable = "OPENELM_ISA";
+
+#if defined(__x86_64__)
+constexpr const KernelTable* kAvx2 = &avx2_table;
+constexpr const KernelTable* kAvx512 = &avx512_table;
+#else
+constexpr const KernelTable* kAvx2 = nullptr;
+constexpr const KernelTable* kAvx512 = nullptr;
+#endif
+#if defined(__aarch64__)
+constexpr const KernelTable* kNeon = &neon_table;
+#else
+constexpr const KernelTable* kNeon = nullptr;
+#endif
+
+bool usable(const Variant& variant) { return variant.table != nullptr && variant.supported; }
+
+std::string usable_names() {
+  std::string names = "auto";
+  for (const Variant& variant : variants()) {
+    if (usable(variant)) names += std::string(", ") + variant.name;
+  }
+  return names;
+}
+
+/// `subject` opens the message: what was asked for, and where.
+const KernelTable& select_by_name(std::string_view name, const std::string& subject) {
+  const char* reason = "no such instruction set";
+  for (const Variant& variant : variants()) {
+    if (name != variant.name) continue;
+    if (usable(variant)) return *variant.table;
+    reason = variant.table == nullptr ? "not available in this build" : "not supported by this CPU";
+  }
+  throw UsageError(subject + ": " + reason + "; expected one of " + usable_names());
+}
+
+}  // namespace
+
+std::size_t matmul_scratch_floats(std::int32_t m) noexcept {
+  return static_cast<std::size_t>(m) * kMatmulGroupTiles * kTileRows;
+}
+
+VariantList variants() noexcept {
+  static const CpuFeatures cpu = detect_cpu_features();
+  static const Variant list[] = {
+      {"avx512bf16", nullptr, false},  {"avx512", kAvx512, cpu.avx512}, {"avxvnni", nullptr, false},
+      {"avx2", kAvx2, cpu.avx2},       {"neon_i8mm", nullptr, false},   {"neon", kNeon, cpu.neon},
+      {"scalar", &scalar_table, true},
+  };
+  return {std::begin(list), std::end(list)};
+}
+
+const KernelTable& select(const char* name) {
+  const std::string_view wanted = name;
+  if (wanted != "auto")
+    return select_by_name(wanted, "instruction set '" + std::string(name) + "'");
+
+  const char* forced = std::getenv(kIsaVariable);
+  if (forced != nullptr && *forced != '\0' && std::string_view(forced) != "auto") {
+    return select_by_name(
+        forced, std::string("environment variable ") + kIsaVariable + "='" + forced + "'");
+  }
+  for (const Variant& variant : variants()) {
+    if (usable(variant)) return *variant.table;
+  }
+  return scalar_table;
+}
+
+}  // namespace openelm::kernels

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "kernels/generic/attention.h"
+#include "kernels/generic/elementwise.h"
+#include "kernels/generic/matmul.h"
+#include "kernels/generic/softmax.h"
+#include "kernels/kernels.h"
+
+namespace openelm::kernels {
+namespace {
+
+/// Every kernel over the vector type `V`, which the instruction set's vec.h defines.
+template <class V>
+constexpr KernelTable make_table(const char* name) {
+  return {
+      .name = name,
+      .matmul = {{matmul<V, WeightType::f32, Epilogue::store>,
+                  matmul<V, WeightType::f32, Epilogue::add>,
+                  matmul<V, WeightType::f32, Epilogue::swiglu>,
+                  matmul<V, WeightType::f32, Epilogue::silu>},
+                 {matmul<V, WeightType::f16, Epilogue::store>,
+                  matmul<V, WeightType::f16, Epilogue::add>,
+                  matmul<V, WeightType::f16, Epilogue::swiglu>,
+                  matmul<V, WeightType::f16, Epilogue::silu>},
+                 {matmul<V, WeightType::bf16, Epilogue::store>,
+                  matmul<V, WeightType::bf16, Epilogue::add>,
+                  matmul<V, WeightType::bf16, Epilogue::swiglu>,
+                  matmul<V, WeightType::bf16, Epilogue::silu>}},
+      .scores = {scores<V, KvType::f32>, scores<V, KvType::f16>, scores<V, KvType::bf16>},
+      .values = {values<V, KvType::f32>, values<V, KvType::f16>, values<V, KvType::bf16>},
+      .softmax_row = softmax_row<V>,
+      .softmax_merge = softmax_merge<V>,
+      .divide = divide<V>,
+      .rms_norm = rms_norm<V>,
+      .rope = rope<V>,
+      .scale = scale<V>,
+      .narrow = {narrow<V, KvType::f32>, narrow<V, KvType::f16>, narrow<V, KvType::bf16>},
+  };
+}
+
+}  // namespace
+}  // namespace openelm::kernels

@@ -1,0 +1,31 @@
+#include "kernels/ref/ref.h"
+#include "kernels/tables.h"
+
+namespace openelm::kernels {
+
+constinit const KernelTable scalar_table = {
+    .name = "scalar",
+    .matmul = {{ref::matmul<WeightType::f32, Epilogue::store>,
+                ref::matmul<WeightType::f32, Epilogue::add>,
+                ref::matmul<WeightType::f32, Epilogue::swiglu>,
+                ref::matmul<WeightType::f32, Epilogue::silu>},
+               {ref::matmul<WeightType::f16, Epilogue::store>,
+                ref::matmul<WeightType::f16, Epilogue::add>,
+                ref::matmul<WeightType::f16, Epilogue::swiglu>,
+                ref::matmul<WeightType::f16, Epilogue::silu>},
+               {ref::matmul<WeightType::bf16, Epilogue::store>,
+                ref::matmul<WeightType::bf16, Epilogue::add>,
+                ref::matmul<WeightType::bf16, Epilogue::swiglu>,
+                ref::matmul<WeightType::bf16, Epilogue::silu>}},
+    .scores = {ref::scores<KvType::f32>, ref::scores<KvType::f16>, ref::scores<KvType::bf16>},
+    .values = {ref::values<KvType::f32>, ref::values<KvType::f16>, ref::values<KvType::bf16>},
+    .softmax_row = ref::softmax_row,
+    .softmax_merge = ref::softmax_merge,
+    .divide = ref::divide,
+    .rms_norm = ref::rms_norm,
+    .rope = ref::rope,
+    .scale = ref::scale,
+    .narrow = {ref::narrow<KvType::f32>, ref::narrow<KvType::f16>, ref::narrow<KvType::bf16>},
+};
+
+}  // namespace openelm::kernels

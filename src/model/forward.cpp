@@ -1,0 +1,143 @@
+#include "model/forward.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "model/attention.h"
+#include "model/matmul.h"
+#include "quant/pack.h"
+
+namespace openelm {
+namespace {
+
+using kernels::Epilogue;
+
+/// One worker's way through the pass. Every method is called by all workers together.
+class Pass {
+ public:
+  Pass(const ExecContext& ctx, const Model& model, const KvCache& cache, const Activations& acts,
+       const Batch& batch, const std::vector<QueryTile>& tiles, const Worker& worker) noexcept
+      : ctx_(ctx),
+        model_(model),
+        cache_(cache),
+        acts_(acts),
+        batch_(batch),
+        tiles_(tiles),
+        worker_(worker),
+        scratch_(acts.worker(worker.index())) {}
+
+  void embed() const noexcept {
+    const Range rows = worker_.share(batch_.rows());
+    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+      unpack_row(model_.weights.embedding, batch_.tokens[static_cast<std::size_t>(r)],
+                 acts_.x.row(r));
+    }
+    worker_.barrier();
+  }
+
+  /// x += W_out · attention(norm(x))
+  void attention_block(std::size_t layer) const noexcept {
+    const LayerWeights& w = model_.weights.layers[layer];
+    multiply(Epilogue::store, w.qkv, normalise(w.attn_norm), acts_.qkv);
+    worker_.barrier();
+    const AttentionLayer attention{
+        ctx_,   model_.config, model_.config.layers[layer], w, model_.rope, cache_, acts_, batch_,
+        tiles_, layer};
+    rotate_and_store(attention, worker_);
+    worker_.barrier();
+    attend(attention, worker_);
+    worker_.barrier();
+    multiply(Epilogue::add, w.out, acts_.attn, acts_.x);
+    worker_.barrier();
+  }
+
+  /// x += W_down · (silu(W_gate · norm(x)) * (W_up · norm(x)))
+  void ffn_block(std::size_t layer) const noexcept {
+    const LayerWeights& w = model_.weights.layers[layer];
+    const Epilogue activation = model_.config.glu ? Epilogue::swiglu : Epilogue::silu;
+    multiply(activation, w.up, normalise(w.ffn_norm), acts_.ffn);
+    worker_.barrier();
+    multiply(Epilogue::add, w.down, acts_.ffn, acts_.x);
+    worker_.barrier();
+  }
+
+  /// Logits of the wanted rows: W_head · norm(x).
+  void head() const noexcept {
+    const auto n_wanted = static_cast<std::int32_t>(batch_.wanted.size());
+    if (n_wanted == 0) return;
+    const Range rows = worker_.share(n_wanted);
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      norm_row(acts_.x.row(batch_.wanted[static_cast<std::size_t>(i)]), model_.weights.final_norm,
+               acts_.normed.row(i));
+    }
+    worker_.barrier();
+    matmul(ctx_, worker_, scratch_, Epilogue::store, model_.weights.head, acts_.normed, n_wanted,
+           {batch_.logits, batch_.logits_stride});
+  }
+
+ private:
+  void multiply(Epilogue epilogue, const PackedMatrix& w, Rows x, Rows y) const noexcept {
+    matmul(ctx_, worker_, scratch_, epilogue, w, x, batch_.rows(), y);
+  }
+
+  void norm_row(const float* x, const float* weight, float* y) const noexcept {
+    ctx_.kernels.rms_norm(x, weight, model_.config.model_dim, model_.config.norm_eps, y);
+  }
+
+  /// RMSNorm of all rows of x. A single row is cheaper done by every worker than waited for.
+  Rows normalise(const float* weight) const noexcept {
+    if (batch_.rows() == 1) {
+      norm_row(acts_.x.row(0), weight, scratch_.row);
+      return {scratch_.row, 0};
+    }
+    const Range rows = worker_.share(batch_.rows());
+    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+      norm_row(acts_.x.row(r), weight, acts_.normed.row(r));
+    }
+    worker_.barrier();
+    return acts_.normed;
+  }
+
+  const ExecContext& ctx_;
+  const Model& model_;
+  const KvCache& cache_;
+  const Activations& acts_;
+  const Batch& batch_;
+  const std::vector<QueryTile>& tiles_;
+  const Worker& worker_;
+  const WorkerScratch& scratch_;
+};
+
+std::int32_t largest_group(const ModelConfig& config) {
+  std::int32_t group = 1;
+  for (const LayerConfig& layer : config.layers) {
+    group = std::max(group, layer.n_heads / layer.n_kv_heads);
+  }
+  return group;
+}
+
+}  // namespace
+
+bool forward(const ExecContext& ctx, const Model& model, const KvCache& cache,
+             const Activations& acts, const Batch& batch) {
+  const std::vector<QueryTile> tiles = make_query_tiles(batch, largest_group(model.config));
+  std::atomic<bool> cancelled{false};
+  ctx.pool.run([&](const Worker& worker) noexcept {
+    const Pass pass(ctx, model, cache, acts, batch, tiles, worker);
+    pass.embed();
+    for (std::size_t layer = 0; layer < model.config.layers.size(); ++layer) {
+      // Only worker 0 looks, and a barrier follows, so that all workers leave at the same place.
+      if (worker.index() == 0 && batch.cancel != nullptr && batch.cancel->load()) {
+        cancelled.store(true);
+      }
+      pass.attention_block(layer);
+      if (cancelled.load(std::memory_order_relaxed)) return;
+      pass.ffn_block(layer);
+    }
+    pass.head();
+  });
+  return !cancelled.load();
+}
+
+}  // namespace openelm

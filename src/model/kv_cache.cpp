@@ -1,0 +1,106 @@
+#include "model/kv_cache.h"
+
+#include <cstring>
+
+#include "kernels/kernels.h"
+
+namespace openelm {
+namespace {
+
+/// Writes value i of a key to lane `lane` of row i of its tile.
+template <typename T>
+void scatter(const std::byte* values, std::int32_t n, std::int32_t lane, std::byte* tile) noexcept {
+  for (std::int32_t i = 0; i < n; ++i) {
+    std::memcpy(tile + static_cast<std::size_t>(i * KvCache::kPageSize + lane) * sizeof(T),
+                values + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
+  }
+}
+
+std::size_t page_count(std::int32_t length) {
+  return static_cast<std::size_t>((length + KvCache::kPageSize - 1) / KvCache::kPageSize);
+}
+
+}  // namespace
+
+static_assert(KvCache::kPageSize == kernels::kKvTile);
+
+KvCache::KvCache(const ModelConfig& config, KvType type, std::int32_t n_pages)
+    : type_(type),
+      head_dim_(config.head_dim),
+      n_pages_(n_pages),
+      key_page_bytes_(static_cast<std::size_t>(config.head_dim * kPageSize) * size_of(type)),
+      value_page_bytes_(static_cast<std::size_t>(kernels::v_stride(config.head_dim) * kPageSize) *
+                        size_of(type)),
+      head_bytes_(static_cast<std::size_t>(n_pages) * (key_page_bytes_ + value_page_bytes_)) {
+  std::size_t n_heads = 0;
+  for (const LayerConfig& layer : config.layers) {
+    first_head_.push_back(n_heads);
+    n_heads += static_cast<std::size_t>(layer.n_kv_heads);
+  }
+  storage_ = AlignedBuffer(n_heads * head_bytes_, "the KV cache");
+  free_.reserve(static_cast<std::size_t>(n_pages));
+  for (std::int32_t page = n_pages; page-- > 0;) free_.push_back(page);
+}
+
+std::int32_t KvCache::add_sequence() {
+  if (!free_sequences_.empty()) {
+    const std::int32_t sequence = free_sequences_.back();
+    free_sequences_.pop_back();
+    return sequence;
+  }
+  sequences_.emplace_back();
+  return static_cast<std::int32_t>(sequences_.size()) - 1;
+}
+
+void KvCache::remove_sequence(std::int32_t sequence) {
+  shrink(sequence, 0);
+  free_sequences_.push_back(sequence);
+}
+
+bool KvCache::grow(std::int32_t sequence, std::int32_t length) {
+  auto& pages = sequences_[static_cast<std::size_t>(sequence)];
+  const std::size_t wanted = page_count(length);
+  if (wanted > pages.size() + free_.size()) return false;
+  while (pages.size() < wanted) {
+    pages.push_back(free_.back());
+    free_.pop_back();
+  }
+  return true;
+}
+
+void KvCache::shrink(std::int32_t sequence, std::int32_t length) {
+  auto& pages = sequences_[static_cast<std::size_t>(sequence)];
+  while (pages.size() > page_count(length)) {
+    free_.push_back(pages.back());
+    pages.pop_back();
+  }
+}
+
+void KvCache::store(std::size_t layer, std::int32_t kv_head, std::int32_t sequence,
+                    std::int32_t position, const std::byte* narrowed_k,
+                    const std::byte* narrowed_v) const noexcept {
+  const std::int32_t page = pages(sequence)[static_cast<std::size_t>(position / kPageSize)];
+  const std::int32_t slot = position % kPageSize;
+  std::byte* const tile = keys(layer, kv_head, page);
+  if (type_ == KvType::f32) {
+    scatter<std::uint32_t>(narrowed_k, head_dim_, slot, tile);
+  } else {
+    scatter<std::uint16_t>(narrowed_k, head_dim_, slot, tile);
+  }
+  const std::size_t row_bytes =
+      static_cast<std::size_t>(kernels::v_stride(head_dim_)) * size_of(type_);
+  std::memcpy(values(layer, kv_head, page) + static_cast<std::size_t>(slot) * row_bytes, narrowed_v,
+              static_cast<std::size_t>(head_dim_) * size_of(type_));
+}
+
+std::uint64_t kv_bytes(const ModelConfig& config, KvType type, std::int32_t n_positions) {
+  std::uint64_t n_heads = 0;
+  for (const LayerConfig& layer : config.layers) {
+    n_heads += static_cast<std::uint64_t>(layer.n_kv_heads);
+  }
+  const auto per_position =
+      static_cast<std::uint64_t>(config.head_dim + kernels::v_stride(config.head_dim));
+  return n_heads * per_position * size_of(type) * page_count(n_positions) * KvCache::kPageSize;
+}
+
+}  // namespace openelm

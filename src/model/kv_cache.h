@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <openelm/config.h>
+
+#include "base/aligned_buffer.h"
+
+namespace openelm {
+
+/// Keys (rotated) and values of several sequences, in pages of 16 positions.
+///
+/// Every layer and KV head has its own run of key pages and of value pages, so that a head's keys
+/// and values lie one after the other for as long as a sequence's pages do. A key page is one tile
+/// [head_dim][16 positions]; a value page is 16 rows of v_stride(head_dim) values (see kernels.h).
+/// A page number means the same page in every layer and head.
+class KvCache {
+ public:
+  static constexpr std::int32_t kPageSize = 16;
+
+  /// Room for `n_pages` pages in all; memory is committed as pages are written.
+  KvCache(const ModelConfig& config, KvType type, std::int32_t n_pages);
+
+  KvType type() const noexcept { return type_; }
+  std::uint64_t bytes() const noexcept { return storage_.size(); }
+  std::int32_t free_pages() const noexcept { return static_cast<std::int32_t>(free_.size()); }
+
+  /// A new, empty sequence; its number stays valid until it is removed.
+  std::int32_t add_sequence();
+  void remove_sequence(std::int32_t sequence);
+
+  /// Gives the sequence pages for positions [0, length). False, and nothing changed, when there are
+  /// not enough free pages.
+  bool grow(std::int32_t sequence, std::int32_t length);
+
+  /// Gives the pages past the first `length` positions back.
+  void shrink(std::int32_t sequence, std::int32_t length);
+
+  std::span<const std::int32_t> pages(std::int32_t sequence) const noexcept {
+    return sequences_[static_cast<std::size_t>(sequence)];
+  }
+
+  std::byte* keys(std::size_t layer, std::int32_t kv_head, std::int32_t page) const noexcept {
+    return head(layer, kv_head) + static_cast<std::size_t>(page) * key_page_bytes_;
+  }
+  std::byte* values(std::size_t layer, std::int32_t kv_head, std::int32_t page) const noexcept {
+    return head(layer, kv_head) + static_cast<std::size_t>(n_pages_) * key_page_bytes_ +
+           static_cast<std::size_t>(page) * value_page_bytes_;
+  }
+
+  /// Stores the key and value of one head at `position` of the sequence; `narrowed_k` and
+  /// `narrowed_v` hold head_dim values of the cache's type.
+  void store(std::size_t layer, std::int32_t kv_head, std::int32_t sequence, std::int32_t position,
+             const std::byte* narrowed_k, const std::byte* narrowed_v) const noexcept;
+
+ private:
+  std::byte* head(std::size_t layer, std::int32_t kv_head) const noexcept {
+    return storage_.data() + (first_head_[layer] + static_cast<std::size_t>(kv_head)) * head_bytes_;
+  }
+
+  KvType type_;
+  std::int32_t head_dim_;
+  std::int32_t n_pages_;
+  std::size_t key_page_bytes_;
+  std::size_t value_page_bytes_;
+  std::size_t head_bytes_;               // all pages of one layer's KV head
+  std::vector<std::size_t> first_head_;  // per layer: KV heads of the layers before it
+  AlignedBuffer storage_;
+  std::vector<std::int32_t> free_;                    // page numbers, the next one to give last
+  std::vector<std::vector<std::int32_t>> sequences_;  // page numbers, in order of position
+  std::vector<std::int32_t> free_sequences_;
+};
+
+/// Bytes of keys and values for `n_positions` positions.
+std::uint64_t kv_bytes(const ModelConfig& config, KvType type, std::int32_t n_positions);
+
+}  // namespace openelm

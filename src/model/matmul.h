@@ -1,0 +1,15 @@
+#pragma once
+
+#include "kernels/kernels.h"
+#include "model/activations.h"
+#include "model/exec_context.h"
+
+namespace openelm {
+
+/// This worker's part of Y = epilogue(X Wᵀ) for m rows. Workers own contiguous tiles of W; when
+/// there are too few tiles for them, rows of X are shared out as well.
+void matmul(const ExecContext& ctx, const Worker& worker, const WorkerScratch& scratch,
+            kernels::Epilogue epilogue, const PackedMatrix& w, Rows x, std::int32_t m,
+            Rows y) noexcept;
+
+}  // namespace openelm

@@ -1,0 +1,160 @@
+#include "model/weights.h"
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "quant/pack.h"
+
+namespace openelm {
+namespace {
+
+constexpr std::size_t kAlign = 64;
+
+std::int32_t round_up_rows(std::int32_t n) { return (n + kTileRows - 1) / kTileRows * kTileRows; }
+
+/// A matrix to pack and where its view goes. With `gate_rows` > 0 the source's first gate_rows rows
+/// are gates and the same number of up rows follow; their tiles alternate.
+struct MatrixPlan {
+  PackedMatrix* target;
+  const TensorView* tensor;
+  std::int32_t gate_rows;
+};
+
+/// A norm's weights and where their pointer goes.
+struct NormPlan {
+  const float** target;
+  const TensorView* tensor;
+};
+
+/// Looks every tensor of the configuration up, checks its shape, and lists what to pack in the
+/// order of execution.
+class Planner {
+ public:
+  Planner(const Checkpoint& checkpoint, Weights& weights)
+      : config_(checkpoint.config), tensors_(checkpoint.tensors), weights_(weights) {
+    const std::int32_t dim = config_.model_dim;
+    matrix(weights_.embedding, "token_embeddings.weight", config_.vocab_size, dim);
+    weights_.layers.resize(config_.layers.size());
+    for (std::size_t l = 0; l < config_.layers.size(); ++l) layer(l);
+    norm(weights_.final_norm, "norm.weight", dim);
+    if (!config_.tied_head) matrix(weights_.head, "lm_head.weight", config_.vocab_size, dim);
+  }
+
+  const std::vector<MatrixPlan>& matrices() const noexcept { return matrices_; }
+  const std::vector<NormPlan>& norms() const noexcept { return norms_; }
+
+ private:
+  void layer(std::size_t l) {
+    const LayerConfig& sizes = config_.layers[l];
+    const std::int32_t dim = config_.model_dim;
+    const std::int32_t head_dim = config_.head_dim;
+    const std::string prefix = "layers." + std::to_string(l) + ".";
+    LayerWeights& w = weights_.layers[l];
+    norm(w.attn_norm, prefix + "attn_norm.weight", dim);
+    matrix(w.qkv, prefix + "attn.qkv_proj.weight", config_.qkv_rows(l), dim);
+    if (config_.qk_norm) {
+      norm(w.q_norm, prefix + "attn.q_norm.weight", head_dim);
+      norm(w.k_norm, prefix + "attn.k_norm.weight", head_dim);
+    }
+    matrix(w.out, prefix + "attn.out_proj.weight", dim, sizes.n_heads * head_dim);
+    norm(w.ffn_norm, prefix + "ffn_norm.weight", dim);
+    const std::int32_t gate_rows = config_.glu ? sizes.ffn_dim : 0;
+    matrix(w.up, prefix + "ffn.proj_1.weight", sizes.ffn_dim + gate_rows, dim, gate_rows);
+    matrix(w.down, prefix + "ffn.proj_2.weight", dim, sizes.ffn_dim);
+  }
+
+  void matrix(PackedMatrix& target, const std::string& name, std::int32_t n, std::int32_t k,
+              std::int32_t gate_rows = 0) {
+    const std::array<std::int64_t, 2> shape{n, k};
+    const TensorView& tensor = tensors_.require(name, shape);
+    target.type = tensor.type;
+    target.n = gate_rows > 0 ? 2 * round_up_rows(gate_rows) : n;
+    target.k = k;
+    target.k_padded = padded_k(k);
+    matrices_.push_back({&target, &tensor, gate_rows});
+  }
+
+  void norm(const float*& target, const std::string& name, std::int32_t n) {
+    const std::array<std::int64_t, 1> shape{n};
+    norms_.push_back({&target, &tensors_.require(name, shape)});
+  }
+
+  const ModelConfig& config_;
+  const TensorSource& tensors_;
+  Weights& weights_;
+  std::vector<MatrixPlan> matrices_;
+  std::vector<NormPlan> norms_;
+};
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+std::size_t matrix_bytes(const Planner& plan) {
+  std::size_t total = 0;
+  for (const MatrixPlan& m : plan.matrices()) total += aligned(m.target->bytes());
+  return total;
+}
+
+std::size_t norm_floats(const Planner& plan) {
+  std::size_t total = 0;
+  for (const NormPlan& n : plan.norms()) {
+    total += aligned(static_cast<std::size_t>(n.tensor->shape[0]) * sizeof(float)) / sizeof(float);
+  }
+  return total;
+}
+
+/// Packs this worker's share of a matrix: the same tiles it will multiply with later.
+void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker) noexcept {
+  const PackedMatrix& target = *plan.target;
+  const RowMajor source{plan.tensor->type, plan.tensor->data,
+                        static_cast<std::int32_t>(plan.tensor->shape[0]), target.k};
+  const bool paired = plan.gate_rows > 0;
+  const std::int32_t unit = paired ? 2 : 1;
+  const Range share = worker.share(target.n_tiles() / unit);
+  for (std::int64_t t = share.begin * unit; t < share.end * unit; ++t) {
+    const bool is_up = paired && t % 2 == 1;
+    const std::int32_t base = is_up ? plan.gate_rows : 0;
+    const auto first = base + static_cast<std::int32_t>(t / unit) * kTileRows;
+    const std::int32_t end = paired ? base + plan.gate_rows : source.n_rows;
+    pack_tile(source, first, end, tiles + static_cast<std::size_t>(t) * target.tile_bytes());
+  }
+}
+
+}  // namespace
+
+Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadProgress& progress) {
+  Weights weights;
+  const Planner plan(checkpoint, weights);
+  weights.matrix_storage = AlignedBuffer(matrix_bytes(plan), "the weights", Pages::huge);
+  weights.norm_storage = AlignedArray<float>(norm_floats(plan), "the norms");
+
+  float* norm = weights.norm_storage.data();
+  for (const NormPlan& n : plan.norms()) {
+    const std::int64_t size = n.tensor->shape[0];
+    widen(n.tensor->type, n.tensor->data, size, norm);
+    *n.target = norm;
+    norm += aligned(static_cast<std::size_t>(size) * sizeof(float)) / sizeof(float);
+  }
+
+  std::byte* tiles = weights.matrix_storage.data();
+  for (const MatrixPlan& m : plan.matrices()) {
+    pool.run([&](const Worker& worker) noexcept { pack_share(m, tiles, worker); });
+    checkpoint.tensors.release(*m.tensor);
+    m.target->tiles = tiles;
+    tiles += aligned(m.target->bytes());
+    if (progress) {
+      progress(static_cast<std::uint64_t>(tiles - weights.matrix_storage.data()),
+               weights.matrix_storage.size());
+    }
+  }
+  if (checkpoint.config.tied_head) weights.head = weights.embedding;
+  return weights;
+}
+
+std::uint64_t packed_bytes(const Checkpoint& checkpoint) {
+  Weights weights;
+  const Planner plan(checkpoint, weights);
+  return matrix_bytes(plan) + norm_floats(plan) * sizeof(float);
+}
+
+}  // namespace openelm

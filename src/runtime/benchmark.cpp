@@ -1,0 +1,118 @@
+#include "runtime/benchmark.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <random>
+#include <span>
+
+#include <openelm/error.h>
+#include <openelm/session.h>
+
+namespace openelm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<TokenId> random_tokens(std::int32_t count, std::int32_t vocab_size) {
+  std::mt19937 random;
+  std::uniform_int_distribution<TokenId> any(0, vocab_size - 1);
+  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
+  std::generate(tokens.begin(), tokens.end(), [&] { return any(random); });
+  return tokens;
+}
+
+/// Weights read by one pass: an embedding that is not the head too is only looked up.
+std::uint64_t weight_bytes_per_pass(const Engine& engine) {
+  const ModelConfig& config = engine.config();
+  if (config.tied_head) return engine.weight_bytes();
+  return engine.weight_bytes() - static_cast<std::uint64_t>(config.vocab_size) *
+                                     static_cast<std::uint64_t>(config.model_dim) *
+                                     size_of(engine.weight_type());
+}
+
+std::uint64_t bytes_read(const Engine& engine, const BenchmarkCase& benchmark, KvType kv_type) {
+  const std::uint64_t weights = weight_bytes_per_pass(engine);
+  if (benchmark.n_prompt > 0) {
+    const std::int32_t chunk = SessionOptions{}.chunk;
+    return weights * static_cast<std::uint64_t>((benchmark.n_prompt + chunk - 1) / chunk);
+  }
+  const auto n = static_cast<std::uint64_t>(benchmark.n_gen);
+  const auto depth = static_cast<std::uint64_t>(benchmark.depth);
+  // Token i (from 1) attends to depth + i positions, its own included.
+  const std::uint64_t positions = n * depth + n * (n + 1) / 2;
+  const auto per_position =
+      static_cast<std::uint64_t>(engine.config().kv_values_per_token()) * size_of(kv_type);
+  return weights * n + per_position * positions;
+}
+
+}  // namespace
+
+std::string BenchmarkCase::name() const {
+  std::string text = n_prompt > 0 ? "pp" + std::to_string(n_prompt) : "tg" + std::to_string(n_gen);
+  if (depth > 0) text += "@" + std::to_string(depth);
+  return text;
+}
+
+double BenchmarkResult::median() const {
+  std::vector<double> sorted = tokens_per_second;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+double BenchmarkResult::min() const {
+  return *std::min_element(tokens_per_second.begin(), tokens_per_second.end());
+}
+
+double BenchmarkResult::max() const {
+  return *std::max_element(tokens_per_second.begin(), tokens_per_second.end());
+}
+
+double BenchmarkResult::bytes_per_second() const {
+  return static_cast<double>(bytes_read) / tokens * median();
+}
+
+BenchmarkResult run_benchmark(const std::shared_ptr<const Engine>& engine,
+                              const BenchmarkCase& benchmark, std::int32_t repetitions,
+                              KvType kv_type, const std::atomic<bool>* cancel) {
+  const ModelConfig& config = engine->config();
+  const std::int32_t count = benchmark.n_prompt + benchmark.n_gen;
+  if (std::int64_t{benchmark.depth} + count > config.max_context) {
+    throw UsageError(benchmark.name() + ": " + std::to_string(count) + " tokens at depth " +
+                     std::to_string(benchmark.depth) + " do not fit the model's context of " +
+                     std::to_string(config.max_context));
+  }
+  SessionOptions options;
+  options.context = benchmark.depth + count;
+  options.kv_type = kv_type;
+  Session session(engine, options);
+  session.set_cancel(cancel);
+  const std::vector<TokenId> tokens = random_tokens(benchmark.depth + count, config.vocab_size);
+  const std::span<const TokenId> all(tokens);
+  const auto depth = static_cast<std::size_t>(benchmark.depth);
+  if (depth > 0) session.evaluate(all.first(depth));
+
+  const auto run_once = [&] {
+    session.rewind(benchmark.depth);
+    if (benchmark.n_prompt > 0) {
+      session.evaluate(all.subspan(depth));
+    } else {
+      for (std::size_t i = depth; i < all.size(); ++i) session.evaluate(all.subspan(i, 1));
+    }
+  };
+  run_once();  // brings caches, pages and clock up
+
+  BenchmarkResult result;
+  result.tokens = count;
+  result.bytes_read = bytes_read(*engine, benchmark, kv_type);
+  for (std::int32_t r = 0; r < repetitions; ++r) {
+    const Clock::time_point start = Clock::now();
+    run_once();
+    const std::chrono::duration<double> elapsed = Clock::now() - start;
+    result.tokens_per_second.push_back(count / elapsed.count());
+  }
+  return result;
+}
+
+}  // namespace openelm

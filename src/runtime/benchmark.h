@@ -1,0 +1,47 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <openelm/engine.h>
+
+namespace openelm {
+
+/// What is timed: a prompt of `n_prompt` tokens, or `n_gen` single tokens, behind `depth` others.
+/// Exactly one of n_prompt and n_gen is not zero.
+struct BenchmarkCase {
+  std::int32_t n_prompt = 0;
+  std::int32_t n_gen = 0;
+  std::int32_t depth = 0;
+
+  /// As llama-bench writes them: "pp512", "tg128", "tg64@1536".
+  std::string name() const;
+};
+
+struct BenchmarkResult {
+  std::vector<double> tokens_per_second;  ///< one a repetition, in the order measured
+  /// Weights (and, token by token, keys and values) that one repetition has to read at least.
+  std::uint64_t bytes_read = 0;
+  std::int32_t tokens = 0;  ///< evaluated in one repetition
+
+  double median() const;
+  double min() const;
+  double max() const;
+  /// Bytes a second read at the median speed.
+  double bytes_per_second() const;
+};
+
+/// Runs the case once to warm up and then `repetitions` times, on random tokens. Throws UsageError
+/// when depth and tokens do not fit the model's context, Interrupted when `cancel` became true.
+BenchmarkResult run_benchmark(const std::shared_ptr<const Engine>& engine,
+                              const BenchmarkCase& benchmark, std::int32_t repetitions,
+                              KvType kv_type, const std::atomic<bool>* cancel);
+
+/// Bytes a second that `threads` threads together read from main memory at best: the bound that
+/// generation runs against. Reads a buffer too large for the caches, several times.
+double measure_read_bandwidth(int threads);
+
+}  // namespace openelm

@@ -1,0 +1,58 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <openelm/engine.h>
+#include <openelm/error.h>
+
+#include "checkpoint/tensor_source.h"
+#include "parallel/cpu_topology.h"
+#include "runtime/engine_impl.h"
+
+namespace openelm {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+constexpr std::int64_t kFloat16MaxParameters = 2'000'000'000;
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+
+std::shared_ptr<const Engine> Engine::load(const std::filesystem::path& folder,
+                                           const EngineOptions& options) {
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    throw UsageError("threads: expected 0 to " + std::to_string(kMaxThreads) + ", got " +
+                     std::to_string(options.threads));
+  }
+  const kernels::KernelTable& kernels = kernels::select(options.isa.c_str());
+  const Checkpoint checkpoint = open_checkpoint(folder);
+  const int threads = options.threads > 0 ? options.threads : default_thread_count();
+  const ModelConfig& config = checkpoint.config;
+  std::unique_ptr<Impl> impl(new Impl{
+      .kernels = kernels,
+      .pool = ThreadPool(threads),
+      .model = {.config = config,
+                .weights = {},
+                .rope = RopeTable(config.head_dim, config.rope_base, config.max_context)}});
+  impl->model.weights = load_weights(checkpoint, impl->pool, options.progress);
+  return std::shared_ptr<const Engine>(new Engine(std::move(impl)));
+}
+
+const ModelConfig& Engine::config() const noexcept { return impl_->model.config; }
+
+WeightType Engine::weight_type() const noexcept {
+  return impl_->model.weights.layers.empty() ? impl_->model.weights.embedding.type
+                                             : impl_->model.weights.layers.back().up.type;
+}
+
+std::uint64_t Engine::weight_bytes() const noexcept { return impl_->model.weights.bytes(); }
+const char* Engine::isa() const noexcept { return impl_->kernels.name; }
+int Engine::threads() const noexcept { return impl_->pool.size(); }
+
+KvType default_kv_type(const ModelConfig& config) noexcept {
+  return config.parameter_count() > kFloat16MaxParameters ? KvType::bf16 : KvType::f16;
+}
+
+}  // namespace openelm

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <openelm/sampling.h>
+
+#include "runtime/rng.h"
+
+namespace openelm {
+namespace {
+
+using Logits = std::vector<float>;
+using Ids = std::vector<TokenId>;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+Ids ids_of(const std::vector<TokenProbability>& distribution) {
+  Ids ids;
+  for (const auto& [id, probability] : distribution) ids.push_back(id);
+  return ids;
+}
+
+/// The rule, written as plainly as it can be.
+std::vector<TokenProbability> by_the_rule(const SamplingOptions& o, Logits logits,
+                                          const Ids& history, const Ids& forbidden) {
+  const std::size_t all = history.size();
+  const std::size_t window =
+      o.repetition_window < 0 ? all : std::min(all, static_cast<std::size_t>(o.repetition_window));
+  std::map<TokenId, int> counts;
+  for (std::size_t i = all - window; i < all; ++i) ++counts[history[i]];
+  for (const auto& [id, count] : counts) {
+    float& logit = logits[static_cast<std::size_t>(id)];
+    double x = logit;
+    x = x > 0 ? x / double{o.repetition_penalty} : x * double{o.repetition_penalty};
+    logit =
+        static_cast<float>(x - count * double{o.frequency_penalty} - double{o.presence_penalty});
+  }
+  for (const auto& [id, bias] : o.logit_bias) logits[static_cast<std::size_t>(id)] += bias;
+  for (const TokenId id : forbidden) logits[static_cast<std::size_t>(id)] = -kInfinity;
+
+  struct Candidate {
+    TokenId id;
+    float logit;
+    double weight;
+  };
+  std::vector<Candidate> candidates;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (logits[i] > -kInfinity) candidates.push_back({static_cast<TokenId>(i), logits[i], 0});
+  }
+  const auto sort = [&] {
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
+  };
+  std::size_t kept = o.temperature == 0.0F ? 1 : static_cast<std::size_t>(o.top_k);
+  if (kept > 0) {  // the sum of weights runs best first with top-k, else by id
+    sort();
+    candidates.resize(std::min(kept, candidates.size()));
+  }
+  const double temperature = o.temperature == 0.0F ? 1.0 : double{o.temperature};
+  float best = -kInfinity;
+  for (const Candidate& c : candidates) best = std::max(best, c.logit);
+  double total = 0;
+  for (Candidate& c : candidates) {
+    total += c.weight = std::exp((double{c.logit} - double{best}) / temperature);
+  }
+  sort();
+
+  if (o.top_p < 1.0F || o.min_p > 0.0F) {
+    double mass = 0;
+    for (kept = 0; kept < candidates.size(); ++kept) {
+      if (kept > 0 && o.top_p < 1.0F && mass / total >= double{o.top_p}) break;
+      if (kept > 0 && candidates[kept].weight < double{o.min_p}) break;
+      mass += candidates[kept].weight;
+    }
+    candidates.resize(kept);
+    total = mass;
+  }
+  std::vector<TokenProbability> result;
+  for (const Candidate& c : candidates) result.push_back({c.id, c.weight / total});
+  return result;
+}
+
+TEST(Sampler, TheFastPathIsTheRuleExactly) {
+  std::mt19937 rng(1);
+  const auto number = [&](int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(rng);
+  };
+  const auto real = [&](double from, double to) {
+    return static_cast<float>(std::uniform_real_distribution<double>(from, to)(rng));
+  };
+  const auto maybe = [&](float off, double from, double to) {
+    return number(0, 1) == 0 ? off : real(from, to);
+  };
+  for (int round = 0; round < 3000; ++round) {
+    const int vocab = number(0, 9) == 0 ? number(1, 4) : number(5, 1500);
+    SamplingOptions options;
+    options.temperature = number(0, 9) == 0 ? 0.0F : real(0.05, 3);
+    options.top_k = number(0, 1) == 0 ? 0 : number(1, vocab + 5);
+    options.top_p = maybe(1.0F, 0, 1);
+    options.min_p = maybe(0.0F, 0, 1);
+    options.repetition_penalty = maybe(1.0F, 0.5, 2);
+    options.repetition_window = number(-1, 30);
+    options.frequency_penalty = maybe(0.0F, -1, 1);
+    options.presence_penalty = maybe(0.0F, -1, 1);
+    options.seed = static_cast<std::uint64_t>(round);
+    for (int i = number(0, 3); i > 0; --i) {
+      const bool forbid = number(0, 2) == 0;
+      options.logit_bias.emplace_back(number(0, vocab - 1), forbid ? -kInfinity : real(-5, 5));
+    }
+    const float grid =
+        std::vector<float>{0.0F, 1.0F, 4.0F, 64.0F}[static_cast<std::size_t>(number(0, 3))];
+    Logits logits(static_cast<std::size_t>(vocab));
+    for (float& logit : logits) {  // on a grid there are many ties
+      logit = real(-8, 8);
+      if (grid > 0) logit = std::round(logit * grid) / grid;
+    }
+    Ids history(static_cast<std::size_t>(number(0, 40)));
+    for (TokenId& id : history) id = number(0, vocab - 1);
+    const Ids forbidden = vocab > 4 && number(0, 1) == 0 ? Ids{number(0, vocab - 1)} : Ids{};
+
+    const auto expected = by_the_rule(options, logits, history, forbidden);
+    if (expected.empty()) continue;  // all forbidden: see below
+    Sampler sampler(options, vocab);
+    const auto got = sampler.distribution(logits, history, forbidden);
+    ASSERT_EQ(ids_of(got), ids_of(expected)) << round;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].probability, expected[i].probability) << round << " at " << i;
+    }
+    for (std::uint64_t step = 0; step < 4; ++step) {
+      ASSERT_EQ(sampler.sample(logits, history, forbidden),
+                pick(expected, uniform(options.seed, step)))
+          << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace openelm

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "kernels/kernels.h"
+
+namespace openelm::test {
+
+/// Names of the kernel variants that this CPU can run, for tests parameterised over them. Where
+/// tests run in an emulator, OPENELM_TEST_VARIANT names the only one to spend time on.
+inline std::vector<std::string> runnable_variants() {
+  const char* const only = std::getenv("OPENELM_TEST_VARIANT");
+  std::vector<std::string> names;
+  for (const kernels::Variant& v : kernels::variants()) {
+    if (v.table == nullptr || !v.supported) continue;
+    if (only == nullptr || std::string(only) == v.name) names.emplace_back(v.name);
+  }
+  return names;
+}
+
+}  // namespace openelm::test
