@@ -15,9 +15,11 @@ foreach(warning uninitialized maybe-uninitialized)
   list(APPEND OPENELM_AVX512_FLAGS $<$<CXX_COMPILER_ID:GNU>:-Wno-${warning}>)
 endforeach()
 
-# openelm_isa_source(target source flags...): adds a source of an instruction set's folder.
+# openelm_isa_source(target source flags...): adds a source of an instruction set's folder. Kernels
+# do not throw; without exceptions their objects need no (weak) reference to the handler either.
 function(openelm_isa_source target source)
   cmake_path(ABSOLUTE_PATH source)
   target_sources(${target} PRIVATE ${source})
-  set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES COMPILE_OPTIONS "${ARGN}")
+  set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES
+    COMPILE_OPTIONS "${ARGN};-fno-exceptions")
 endfunction()

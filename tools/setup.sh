@@ -72,7 +72,7 @@ if have apt-get && have dpkg-query; then
   if [ ${#packages[@]} -gt 0 ]; then
     echo "openelm: installing ${packages[*]}" >&2
     export DEBIAN_FRONTEND=noninteractive
-    as_root apt-get update -qq || echo "openelm: apt-get update failed; trying with the lists at hand" >&2
+    as_root apt-get update -qq || echo "openelm: apt-get update failed, trying without" >&2
     as_root apt-get install -y -qq --no-install-recommends "${packages[@]}"
   fi
 elif have dnf; then

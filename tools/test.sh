@@ -39,16 +39,17 @@ if [ $# -eq 0 ]; then
   fi
 fi
 
-# build(preset): configures and builds in the preset's folder.
+# build(preset, option...): configures and builds in the preset's folder.
 build() {
-  cmake --preset "$1" -DOPENELM_TESTS=ON -DOPENELM_WERROR=ON >/dev/null &&
+  cmake --preset "$1" -DOPENELM_TESTS=ON -DOPENELM_WERROR=ON "${@:2}" >/dev/null &&
     cmake --build --preset "$1" --parallel "$jobs"
 }
 
 run_native() { build release && ctest --preset release; }
 run_asan() { build asan && ctest --preset asan --label-exclude slow; }
 run_neon() { build aarch64-cross && ctest --preset aarch64-cross --parallel "$jobs"; }
-run_clang() { build clang; }
+# Nothing is run here, and warnings do not need the optimiser.
+run_clang() { build clang -DCMAKE_BUILD_TYPE=Debug; }
 run_coverage() { tools/coverage.sh; }
 
 summary=""

@@ -52,9 +52,9 @@ std::string display_name(const fs::path& folder) {
   const std::string repository = path.parent_path().parent_path().filename().string();
   constexpr std::string_view kCachePrefix = "models--";
   if (path.parent_path().filename() == "snapshots" && repository.starts_with(kCachePrefix)) {
-    std::string name = repository.substr(kCachePrefix.size());
-    if (const auto dashes = name.find("--"); dashes != name.npos) name.replace(dashes, 2, "/");
-    return name;
+    const std::string name = repository.substr(kCachePrefix.size());
+    const auto dashes = name.find("--");
+    return dashes == name.npos ? name : name.substr(0, dashes) + '/' + name.substr(dashes + 2);
   }
   return path.filename().string();
 }

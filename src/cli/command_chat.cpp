@@ -209,6 +209,10 @@ int run_chat(const ChatOptions& options) {
                                 .seed = generation.sampling.seed,
                                 .threads = loaded.engine->threads(),
                                 .isa = loaded.engine->isa()};
+  if (::isatty(STDIN_FILENO) == 1) {
+    spdlog::info("{}, template {}: /help lists the commands, Ctrl-D leaves", config.name,
+                 chat_template.name);
+  }
   return Dialogue(chat, options, chat_template, std::move(generation), report).run(interrupt);
 }
 

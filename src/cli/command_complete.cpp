@@ -92,6 +92,7 @@ int run_complete(const CompleteOptions& options) {
   const Prompt prompt = make_prompt(options.input, std::move(text), tokenizer.get(), config);
   Session session = open_session(loaded.engine, options.compute);
   require_fits(prompt, session.context());
+  warn_about(prompt);
 
   InterruptScope interrupt(1);
   session.set_cancel(&interrupt.requested());

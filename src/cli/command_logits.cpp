@@ -83,13 +83,13 @@ void hash_logits(std::span<const float> logits, Sha256& hash) {
   }
 }
 
-/// Positions are printed as they come, since all logits of a long text are a lot of JSON.
+/// Positions are printed as they come, since all logits of a long text are a lot of JSON. Nothing
+/// is printed when the first of them cannot be computed.
 void print_logits(Session& session, const std::vector<TokenId>& ids,
                   const std::vector<std::int32_t>& wanted, const LogitsOptions& options) {
   Output output;
   Sha256 hash;
   bool first = true;
-  output.write("{\"ids\":" + Json(ids).dump() + ",\"positions\":[");
   session.evaluate(ids, wanted, [&](std::size_t position, std::span<const float> logits) {
     hash_logits(logits, hash);
     Json entry{{"position", position}};
@@ -98,7 +98,8 @@ void print_logits(Session& session, const std::vector<TokenId>& ids,
     } else {
       entry["top"] = top_json(logits, options.top);
     }
-    output.write((first ? "" : ",") + entry.dump());
+    output.write((first ? "{\"ids\":" + Json(ids).dump() + ",\"positions\":[" : ",") +
+                 entry.dump());
     first = false;
   });
   output.line("],\"sha256\":\"" + hash.hex_digest() + "\"}");
@@ -127,6 +128,7 @@ int run_logits(const LogitsOptions& options) {
   session_options.chunk = options.chunk;
   Session session(loaded.engine, session_options);
   require_fits(prompt, session.context());
+  warn_about(prompt);
   const InterruptScope interrupt(1);
   session.set_cancel(&interrupt.requested());
   const auto wanted = wanted_positions(options.at, static_cast<std::int32_t>(prompt.ids.size()));

@@ -55,18 +55,6 @@ class InputFile {
   int descriptor_;
 };
 
-void warn_about(const std::string& text) {
-  if (text.starts_with("<s>")) {
-    spdlog::warn(
-        "the text begins with \"<s>\": BOS is added anyway, and this is read as plain text");
-  }
-  if (text.ends_with(' ')) {
-    spdlog::warn(
-        "the text ends in a space, which most tokens bring themselves: expect a worse "
-        "continuation");
-  }
-}
-
 }  // namespace
 
 void add_file_option(CLI::App& app, InputOptions& options) {
@@ -117,7 +105,6 @@ Prompt make_prompt(const InputOptions& options, std::optional<std::string> text,
     prompt.ids = *options.ids;
     prompt.at_start = prompt.ids.size() == 1 && prompt.ids.front() == config.bos_id;
   } else {
-    warn_about(*text);
     prompt.at_start = text->empty();
     if (!options.no_bos) prompt.ids.push_back(config.bos_id);
     const std::vector<TokenId> ids = tokenizer->encode(*text);
@@ -132,6 +119,19 @@ void require_fits(const Prompt& prompt, std::int32_t context) {
   if (prompt.ids.size() <= static_cast<std::size_t>(context)) return;
   throw Error("the prompt has " + std::to_string(prompt.ids.size()) +
               " tokens, more than the context of " + std::to_string(context));
+}
+
+void warn_about(const Prompt& prompt) {
+  const std::string_view text = prompt.text ? std::string_view(*prompt.text) : "";
+  if (text.starts_with("<s>")) {
+    spdlog::warn(
+        "the text begins with \"<s>\": BOS is added anyway, and this is read as plain text");
+  }
+  if (text.ends_with(' ')) {
+    spdlog::warn(
+        "the text ends in a space, which most tokens bring themselves: expect a worse "
+        "continuation");
+  }
 }
 
 }  // namespace openelm::cli

@@ -44,13 +44,15 @@ struct Prompt {
   bool at_start = false;            ///< no text stands before what is generated
 };
 
-/// Text to ids, with the model's BOS in front unless --no-bos. Warns about text that is likely
-/// meant otherwise. `tokenizer` may be null when the options hold ids. Throws UsageError for an
-/// empty prompt and for ids outside the vocabulary.
+/// Text to ids, with the model's BOS in front unless --no-bos. `tokenizer` may be null when the
+/// options hold ids. Throws UsageError for an empty prompt and for ids outside the vocabulary.
 Prompt make_prompt(const InputOptions& options, std::optional<std::string> text,
                    const Tokenizer* tokenizer, const ModelConfig& config);
 
 /// Throws Error with both numbers when a prompt is longer than the context.
 void require_fits(const Prompt& prompt, std::int32_t context);
+
+/// Warns of text that is likely meant otherwise: "<s>" in front, a space at the end.
+void warn_about(const Prompt& prompt);
 
 }  // namespace openelm::cli

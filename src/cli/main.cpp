@@ -40,6 +40,16 @@ int explain(const std::vector<Command>& commands, const std::string& what) {
   return kExitUsage;
 }
 
+/// What was not understood, and what it was taken for.
+std::string describe_extra(const CLI::App& program, const std::vector<Command>& commands) {
+  const std::string extra = program.remaining(true).front();
+  if (extra.starts_with('-')) return "no such option: " + extra;
+  if (!program.get_subcommands().empty()) return "one argument too many: " + extra;
+  std::string names;
+  for (const Command& command : commands) names += " " + command.parser->get_name();
+  return "no such command: " + extra + "; there are" + names;
+}
+
 int run_chosen(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     if (command.parser->parsed()) return command.run();
@@ -51,7 +61,10 @@ int run(int argc, char** argv) {
   CLI::App program("Runs Apple's OpenELM language models on the CPU.", "openelm");
   bool show_version = false;
   program.add_flag("--version", show_version, "Print the version and the kernels, and exit");
-  program.footer("Example:\n  openelm complete -p \"Once upon a time\"");
+  program.footer(
+      "Exit codes: 0 done, also when the reader of the output goes away; 1 failure; 2 wrong usage; "
+      "130 interrupted.\n\n"
+      "Example:\n  openelm complete -p \"Once upon a time\"");
   program.require_subcommand(0, 1);
   const std::vector<Command> commands = {
       add_complete(program), add_chat(program),   add_tokenize(program), add_detokenize(program),
@@ -69,6 +82,8 @@ int run(int argc, char** argv) {
     }
   } catch (const CLI::Success&) {
     output.write(program.help());
+  } catch (const CLI::ExtrasError&) {
+    return explain(commands, describe_extra(program, commands));
   } catch (const CLI::ParseError& error) {
     return explain(commands, error.what());
   } catch (const UsageError& error) {

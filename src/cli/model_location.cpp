@@ -73,6 +73,7 @@ std::shared_ptr<const Tokenizer> load_tokenizer(const ModelOptions& options,
   const fs::path file = tokenizer_path(options, model);
   std::error_code ignored;
   if (!options.tokenizer && fs::symlink_status(file, ignored).type() == fs::file_type::not_found) {
+    if (!is_model(model)) throw Error(model.string() + ": no model folder: it has no config.json");
     throw Error(file.string() +
                 ": no tokenizer in the model's folder: name one with --tokenizer PATH (OpenELM "
                 "checkpoints come without; Apple's use the tokenizer.model of Llama 2, from "

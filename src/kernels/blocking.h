@@ -11,7 +11,7 @@ constexpr std::int32_t kMatmulGroupTiles = 8;
 /// Length of a block of the sum, even; a bf16 tile's part of it is 16 KiB.
 constexpr std::int32_t kMatmulBlockK = 512;
 
-/// Distance of the software prefetch in each tile's stream of weights.
-constexpr std::int32_t kMatmulPrefetchBytes = 1024;
+/// Bytes of weights that are prefetched ahead, over all the streams that are read at once.
+constexpr std::int32_t kMatmulPrefetchBytes = 4096;
 
 }  // namespace openelm::kernels

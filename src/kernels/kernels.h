@@ -7,12 +7,13 @@
 
 /// Every hot loop of the engine, as a table of functions that each instruction set fills in.
 ///
-/// All variants give the same bits. Each function's comment states its *canonical order*: which
-/// float operations are done, in which order, and where they are fused (fma). Lanes are rows (or
-/// positions, or values of a head), so the order does not depend on the vector width; sums across a
-/// vector use 16 interleaved partial sums (element i goes to partial sum i mod 16, by fma or add in
-/// ascending i) that are then folded by halves: s[i] += s[i+8], s[i] += s[i+4], s[i] += s[i+2],
-/// s[0] + s[1]. src/kernels/ref holds the readable form of every kernel, which is also its oracle.
+/// All variants give the same bits (a NaN may be any NaN). Each function's comment states its
+/// *canonical order*: which float operations are done, in which order, and where they are fused
+/// (fma). Lanes are rows (or positions, or values of a head), so the order does not depend on the
+/// vector width; sums across a vector use 16 interleaved partial sums (element i goes to partial
+/// sum i mod 16, by fma or add in ascending i) that are then folded by halves: s[i] += s[i+8], s[i]
+/// += s[i+4], s[i] += s[i+2], s[0] + s[1]. src/kernels/ref holds the readable form of every kernel,
+/// which is also its oracle.
 ///
 /// Kernels see pointers, sizes and strides; strides count elements unless said otherwise. They do
 /// not allocate, lock, throw, or read beyond what their comment states.
@@ -91,12 +92,13 @@ struct KernelTable {
   void (*values[3])(const ValuesArgs& args);  // [KvType]
 
   /// One row of attention scores over n positions (n >= 1), of which the first `valid` (1..n)
-  /// count: returns their maximum, writes p[i] = exp(s[i] - max) for i < valid and 0 for the rest,
-  /// in place, and *sum = Σ p over i < valid in the canonical sum order (partial sums by addition).
+  /// count: returns their maximum (NaN passed over, a zero as +0), writes p[i] = exp(s[i] - max)
+  /// for i < valid and 0 for the rest, in place, and *sum = Σ p over i < valid in the canonical sum
+  /// order (partial sums by addition).
   float (*softmax_row)(float* s, std::int32_t n, std::int32_t valid, float* sum);
 
   /// Online softmax: folds the next chunk (m2, l2, o2[n]) into the running (m, l, o[n]):
-  /// m' = max(m, m2); a = exp(m - m'); b = exp(m2 - m'); l = fma(l, a, l2 * b);
+  /// m' = m2 > m ? m2 : m; a = exp(m - m'); b = exp(m2 - m'); l = fma(l, a, l2 * b);
   /// o[i] = fma(o[i], a, o2[i] * b).
   void (*softmax_merge)(float* m, float* l, float* o, float m2, float l2, const float* o2,
                         std::int32_t n);
@@ -119,11 +121,11 @@ struct KernelTable {
   void (*narrow[3])(const float* x, std::int32_t n, void* y);  // [KvType]
 };
 
-/// exp for arguments <= 0 and, for silu, in general: x is clamped to [-104, 88.37626];
-/// n = round-to-nearest-even(x * log2 e) ; r = fma(n, -ln2_hi, x); r = fma(n, -ln2_lo, r);
-/// p = the degree-6 polynomial below by Horner with fma; the result is p * 2^n, scaled in two exact
-/// steps (2^(n/2) twice) so that results below the smallest normal number are rounded once.
-/// exp(-inf) = 0. NaN gives NaN. Constants: src/kernels/exp_constants.h.
+/// exp, for any argument: x is clamped to [-104, 89], whose ends give 0 and infinity;
+/// n = round-to-nearest-even(x * log2 e); r = fma(n, -ln2_hi, x); r = fma(n, -ln2_lo, r);
+/// p = a polynomial in r of degree 6 by Horner with fma; the result is p * 2^n, multiplied by the
+/// two halves of the power so that only the second product can round. Within 1 ulp, subnormal
+/// results included; NaN gives NaN. Constants: src/kernels/exp_constants.h.
 
 /// Kernel variants compiled into this program, best first; "scalar" is always the last.
 struct Variant {

@@ -139,6 +139,24 @@ TEST(HfConfig, WithoutGroupsTheListsStandAlone) {
   EXPECT_EQ(parse(config).layers, parse(tiny_config()).layers);
 }
 
+TEST(HfConfig, WidthsOfALayerAreBounded) {
+  OrderedJson config = tiny_config();
+  config.erase("qkv_multipliers");
+  config["num_query_heads"] = {4, 65536, 12, 12};
+  config["num_kv_heads"] = {1, 1, 3, 3};
+  config["head_dim"] = 128;
+  const std::string heads = message(config);
+  EXPECT_NE(heads.find("\"num_query_heads[1]\" is 65536, too many"), std::string::npos) << heads;
+
+  config["num_query_heads"] = {4, 8, 12, 12};
+  config["model_dim"] = 1'000'000;
+  config["ffn_multipliers"] = {1.0, 4.0, 5.0, 6.0};
+  const std::string ffn = message(config);
+  EXPECT_NE(ffn.find("\"ffn_multipliers\" give layer 2 a width of 5000000, too large"),
+            std::string::npos)
+      << ffn;
+}
+
 struct Variant {
   std::string name;
   std::function<void(OrderedJson& config)> change;

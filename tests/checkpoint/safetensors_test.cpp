@@ -1,6 +1,7 @@
 // Broken and odd weight files: each is refused with a line that names the file and the fault, or
 // opens, as real-world reports of such files ask for.
 
+#include <filesystem>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -105,7 +106,7 @@ std::vector<Variant> header_text_variants() {
        {"header: not valid JSON"}},
       {"nul_padding", [](auto& s) { return s.bytes('\0'); }, {"NUL at byte 3617"}},
       {"leading_space",
-       [](auto& s) { return assemble(" " + s.header.dump(), s.data); },
+       [](auto& s) { return assemble(' ' + s.header.dump(), s.data); },
        {"header is not JSON"}},
       {"invalid_utf8",
        [](auto& s) { return assemble("{\"\xFF\xFE\":1}", s.data); },
@@ -247,7 +248,7 @@ std::vector<Variant> type_and_shape_variants() {
   for (const char* dtype : {"F64", "I32", "F8_E4M3", "f16", "BF17", "U16", ""}) {
     variants.push_back({"dtype_" + std::string(*dtype != '\0' ? dtype : "none"),
                         set(first, "dtype", dtype),
-                        {"transformer.token_embeddings.weight", "\"" + std::string(dtype) + "\"",
+                        {"transformer.token_embeddings.weight", '"' + std::string(dtype) + '"',
                          "F32, F16 or BF16"}});
   }
   const std::vector<Variant> more = {
@@ -274,6 +275,9 @@ std::vector<Variant> type_and_shape_variants() {
       {"extra_axis",
        set(last, "shape", {1, 112}),
        {"transformer.norm.weight", "[1, 112]", "[112]"}},
+      {"twelve_axes",
+       set(last, "shape", {112, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),
+       {"transformer.norm.weight", "[112, 1, 1, 1, 1, 1, 1, 1, ...]", "[112]"}},
       {"flattened",
        set(first, "shape", {311 * 112}),
        {"token_embeddings", "[34832]", "[311, 112]"}},
@@ -374,6 +378,14 @@ TEST_P(WeightFile, IsRefusedOrOpened) {
     words.push_back((folder / "model.safetensors").string() + ": ");
     expect_error(folder.path(), words);
   }
+}
+
+TEST(WeightFileHeader, IsBounded) {
+  const TempFolder folder;
+  ModelFolder::load().write(folder.path());
+  write_file(folder / "model.safetensors", length_field(100'000'001) + "{}");
+  std::filesystem::resize_file(folder / "model.safetensors", 100'000'009);
+  expect_error(folder.path(), {"model.safetensors", "header of 100000001 bytes"});
 }
 
 std::string name_of(const testing::TestParamInfo<Variant>& info) { return info.param.name; }

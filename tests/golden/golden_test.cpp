@@ -167,6 +167,39 @@ TEST_P(Golden, MultipleChoiceSums) {
   }
 }
 
+TEST_P(Golden, SampledSequences) {
+  const auto& [isa, name] = GetParam();
+  std::size_t checked = 0;
+  const json golden = read_json(kData / "golden" / "sampling.json");
+  for (const json& entry : golden["cases"]) {
+    if (entry["checkpoint"] != "ckpt/" + name) continue;
+    Sampler sampler({.temperature = entry["temperature"].get<float>(),
+                     .top_k = entry["top_k"].get<std::int32_t>(),
+                     .top_p = entry["top_p"].get<float>()},
+                    engine_->config().vocab_size);
+    Session session(engine_);
+    std::vector<TokenId> next = entry["prompt"].get<std::vector<TokenId>>();
+    std::vector<TokenId> sequence;
+    for (const json& u : entry["uniforms"]) {
+      const auto logits = session.evaluate(next);
+      const auto distribution = sampler.distribution(logits, session.tokens());
+      if (sequence.empty()) {
+        EXPECT_EQ(distribution.size(), entry["first_step_kept"].get<std::size_t>());
+        for (std::size_t i = 0; i < entry["first_step_ids"].size(); ++i) {
+          EXPECT_EQ(distribution[i].id, entry["first_step_ids"][i].get<TokenId>());
+          EXPECT_NEAR(distribution[i].probability, entry["first_step_probs"][i].get<double>(),
+                      1e-4);
+        }
+      }
+      sequence.push_back(pick(distribution, u.get<double>()));
+      next = {sequence.back()};
+    }
+    EXPECT_EQ(sequence, entry["sequence"].get<std::vector<TokenId>>());
+    ++checked;
+  }
+  EXPECT_EQ(checked, name == "tiny-text" ? 0U : 5U);
+}
+
 /// The full-size model whose weights a generator makes from a seed; 543 MB, so it is not kept here.
 TEST(GoldenFullSize, LogitsOf270M) {
   const char* const folder = std::getenv("OPENELM_EXACT_270M");

@@ -19,7 +19,12 @@ def run(*command, cwd=None):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENELM_")}
     done = subprocess.run(
         [str(part) for part in command],
-        capture_output=True, text=True, cwd=cwd, env=environment, stdin=subprocess.DEVNULL)
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
     if done.returncode != 0:
         raise AssertionError(f"{command} returned {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done.stdout
@@ -59,8 +64,16 @@ class Install(unittest.TestCase):
 
     def test_another_project_uses_the_library(self):
         build = pathlib.Path(self.folder.name) / "example"
-        run(CMAKE, "-S", EXAMPLE, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
-            f"-DCMAKE_CXX_COMPILER={COMPILER}", f"-DCMAKE_CXX_FLAGS={FLAGS}")
+        run(
+            CMAKE,
+            "-S",
+            EXAMPLE,
+            "-B",
+            build,
+            f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            f"-DCMAKE_CXX_COMPILER={COMPILER}",
+            f"-DCMAKE_CXX_FLAGS={FLAGS}",
+        )
         run(CMAKE, "--build", build)
         model = self.prefix / "share" / "openelm" / "models" / "openelm-tiny"
         text = run(build / "storyteller", model, "Once upon a time")

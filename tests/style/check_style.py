@@ -34,7 +34,10 @@ RESTRICTED = [
     (re.compile(r"<CLI/"), ["src/cli/"]),
     (re.compile(r"<spdlog/"), ["src/cli/"]),
     (re.compile(r"<g(test|mock)/"), ["tests/"]),
-    (re.compile(r"<(\w*intrin|arm_neon|cpuid)\.h>"), ["src/kernels/", "src/parallel/", "tests/kernels/"]),
+    (
+        re.compile(r"<(\w*intrin|arm_neon|cpuid)\.h>"),
+        ["src/kernels/", "src/parallel/", "tests/kernels/"],
+    ),
 ]
 
 # Written so that this file does not contain what it looks for.
@@ -97,7 +100,10 @@ def check_includes(path: pathlib.PurePosixPath, text: str):
                 yield f"{where}: {include} may be used only in {', '.join(places)}"
         if include.startswith('"'):
             yield from check_layer(path, include.strip('"'), where)
-        own = first and pathlib.PurePath(include.strip('<">')).stem == path.stem
+        # The header that a source or its test is about comes first.
+        own = first and pathlib.PurePath(include.strip('<">')).stem == path.stem.removesuffix(
+            "_test"
+        )
         if not own:
             if group(include) < last:
                 yield f"{where}: {include} is out of order (std, third-party, openelm, project)"
@@ -122,7 +128,7 @@ def check_text(path: pathlib.PurePosixPath, text: str):
     if re.search(r"(^|_)(utils?|helpers?|common)(_|$)", path.stem):
         yield f"{path}: name a file after what it does"
     for number, line in enumerate(lines, 1):
-        if is_cpp(path) and len(line) > MAX_COLUMNS:
+        if (is_cpp(path) or path.suffix in {".py", ".sh"}) and len(line) > MAX_COLUMNS:
             yield f"{path}:{number}: longer than {MAX_COLUMNS} columns"
         for pattern, why in FORBIDDEN.items():
             match = re.search(pattern, line)
@@ -133,7 +139,7 @@ def check_text(path: pathlib.PurePosixPath, text: str):
 
 
 def clang_format() -> str | None:
-    """The clang-format that the code is formatted by; versions differ in taste, so only 14 counts."""
+    """The clang-format that the code is formatted by: versions differ in taste, so 14 alone."""
     for name in ("clang-format-14", "clang-format"):
         program = shutil.which(name)
         if program:

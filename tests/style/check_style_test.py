@@ -39,12 +39,20 @@ class CheckStyle(unittest.TestCase):
         self.assertEqual(self.faults("src/model/forward.cpp", GOOD), [])
 
     def test_layers(self):
-        self.assert_fault("src/base/a.cpp", '#include "model/forward.h"\n', "must not include model")
-        self.assert_fault("src/text/a.cpp", '#include "parallel/pool.h"\n', "must not include parallel")
-        self.assert_fault("src/model/a.cpp", '#include "forward.h"\n', "does not begin with a folder")
+        self.assert_fault(
+            "src/base/a.cpp", '#include "model/forward.h"\n', "must not include model"
+        )
+        self.assert_fault(
+            "src/text/a.cpp", '#include "parallel/pool.h"\n', "must not include parallel"
+        )
+        self.assert_fault(
+            "src/model/a.cpp", '#include "forward.h"\n', "does not begin with a folder"
+        )
 
     def test_restricted_headers(self):
-        self.assert_fault("src/model/a.cpp", "#include <nlohmann/json.hpp>\n", "may be used only in")
+        self.assert_fault(
+            "src/model/a.cpp", "#include <nlohmann/json.hpp>\n", "may be used only in"
+        )
         self.assert_fault("src/text/a.cpp", "#include <sentencepiece_processor.h>\n", "only in")
         self.assert_fault("src/runtime/a.cpp", "#include <spdlog/spdlog.h>\n", "only in src/cli/")
         self.assert_fault("src/model/a.cpp", "#include <immintrin.h>\n", "only in src/kernels/")

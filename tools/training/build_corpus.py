@@ -1,8 +1,8 @@
 """Builds the corpus of tales from the books that fetch_books.py fetched.
 
-Written to OUT: train.jsonl, valid.jsonl and test.jsonl, one {"title", "text", "book"} a line, a tale
-or chapter each; valid.txt and test.txt, the same as plain text, for perplexity; SOURCES.json with
-the books, their sizes and the titles held out.
+Written to OUT: train.jsonl, valid.jsonl and test.jsonl, one {"title", "text", "book"} a line, a
+tale or chapter each; valid.txt and test.txt, the same as plain text, for perplexity; SOURCES.json
+with the books, their sizes and the titles held out.
 
 Held out are whole tales, about 1 % of the characters each for validation and test, by a seeded draw
 among those that share no more than 3 % of their 8-word sequences with any other tale.

@@ -1,7 +1,7 @@
-"""Perplexity of a model folder on text files, in float32 PyTorch; one JSON line per file and stride.
+"""Perplexity of a model folder on text files, in float32 PyTorch, as lines of JSON.
 
-The tokens are BOS and the file's text. Windows of --context tokens begin every --stride tokens, with
-positions from 0 in each; a token is scored in the first window in which one stands before it.
+The tokens are BOS and the file's text. Windows of --context tokens begin every --stride tokens,
+with positions from 0 in each; a token is scored in the first window in which one stands before it.
 """
 
 import argparse

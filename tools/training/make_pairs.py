@@ -1,10 +1,10 @@
 """Makes question/answer pairs for fine-tuning out of the corpus, by script.
 
 Every answer is text of the corpus, apart from the written replies of phrases.json to greetings and
-to questions that are no request for a story. Questions name the creatures and people of the answer's
-first sentences, or the tale's title, or give its beginning; "Go on." asks for a second turn. Writes
-train.jsonl and valid.jsonl, {"turns": [[question, answer], ...]} a line; the validation pairs come
-from the held-out tales.
+to questions that are no request for a story. Questions name the creatures and people of the
+answer's first sentences, or the tale's title, or give its beginning; "Go on." asks for a second
+turn. Writes train.jsonl and valid.jsonl, {"turns": [[question, answer], ...]} a line; the
+validation pairs come from the held-out tales.
 """
 
 import argparse
@@ -23,7 +23,8 @@ for noun in NOUNS:
 
 OPENING = re.compile(
     r"^(?:Once|One (?:day|morning|evening|night|time)|There (?:was|were|lived|once)|Long|"
-    r"In (?:a|the|old|those)|A (?:long|certain|poor|king)|Many|It was|It happened|Upon a time|Far)\b"
+    r"In (?:a|the|old|those)|A (?:long|certain|poor|king)|Many|It was|It happened|Upon a time|"
+    r"Far)\b"
 )
 
 

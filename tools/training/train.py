@@ -2,8 +2,8 @@
 
 The order of the data and the first weights follow from --seed. OUT/last.pt holds all that is needed
 to go on: start the same command again. OUT/best.pt has the lowest validation loss so far, and
-OUT/log.jsonl a line for each validation. With --minutes the schedule follows the clock too: progress
-is the larger of steps done / --steps and time used / --minutes.
+OUT/log.jsonl a line for each validation. With --minutes the schedule follows the clock too:
+progress is the larger of steps done / --steps and time used / --minutes.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Windows of tokens to learn from: packed tales (Tales), and question/answer pairs (Pairs).
 
-Both give `batch(position, size)` -> (inputs, targets, next position), a function of the seed and the
-position alone, so that an interrupted run goes on with what it would have seen.
+Both give `batch(position, size)` -> (inputs, targets, next position), a function of the seed and
+the position alone, so that an interrupted run goes on with what it would have seen.
 """
 
 import hashlib

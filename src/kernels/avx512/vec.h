@@ -10,7 +10,7 @@ namespace {
 /// 16 float lanes in one AVX-512 register.
 struct Avx512Vec {
   /// Tokens that one, two, four and eight tiles at once leave registers for.
-  static constexpr int kMaxTokens[] = {12, 12, 6, 3};
+  static constexpr int kMaxTokens[] = {12, 12, 5, 3};
 
   __m512 lanes;
 

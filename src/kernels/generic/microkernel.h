@@ -12,7 +12,7 @@ namespace {
 struct Strip {
   const std::byte* w;       ///< first tile, read through a source
   std::ptrdiff_t w_tile;    ///< bytes from tile to tile
-  std::ptrdiff_t prefetch;  ///< bytes from what is read to what will be wanted soon
+  std::ptrdiff_t prefetch;  ///< bytes prefetched ahead, over all tiles; 0 for none
   const float* x;           ///< first token
   std::ptrdiff_t x_token;   ///< floats from token to token
   float* y;                 ///< first output
@@ -21,6 +21,10 @@ struct Strip {
   std::int32_t k;           ///< length of the sum
   bool resume;              ///< go on from the y found, instead of from 0
 };
+
+/// Stops the compiler from moving loads past this point: those of the next step, done early, would
+/// take registers that the sums need.
+[[gnu::always_inline]] inline void keep_loads_here() { __asm__ volatile("" ::: "memory"); }
 
 /// Keeps all Tiles * Tokens sums in registers. Tiles hide the latency of the fma chains when tokens
 /// are few; tokens share the widened weights when they are many.
@@ -77,15 +81,24 @@ void accumulate(const Source source, const Strip& strip) {
     return source.odd(at);
   };
 
+  const std::ptrdiff_t pair_stride = source.pair_stride();
   const std::ptrdiff_t k_pairs = strip.k / 2 * 2;
+  std::ptrdiff_t prefetch = strip.prefetch;
+  std::ptrdiff_t stop = k_pairs - prefetch / pair_stride * 2;
   std::ptrdiff_t k = 0;
-  for (; k < k_pairs; k += 2) {
+  for (int part = 0; part < 2; ++part) {
+    for (; k < stop; k += 2) {
 #pragma GCC unroll 16
-    for (int tile = 0; tile < Tiles; ++tile) __builtin_prefetch(w[tile] + strip.prefetch);
-    step(even, k);
-    step(odd, k + 1);
+      for (int tile = 0; tile < Tiles; ++tile) __builtin_prefetch(w[tile] + prefetch);
+      step(even, k);
+      keep_loads_here();
+      step(odd, k + 1);
 #pragma GCC unroll 16
-    for (int tile = 0; tile < Tiles; ++tile) w[tile] += source.pair_stride();
+      for (int tile = 0; tile < Tiles; ++tile) w[tile] += pair_stride;
+    }
+    // The last part prefetches where the next tiles' strip begins.
+    prefetch += Tiles * strip.w_tile - k_pairs / 2 * pair_stride;
+    stop = k_pairs;
   }
   if (k < strip.k) step(even, k);
 
@@ -146,6 +159,7 @@ void accumulate_all(const Source source, const Strip& strip, std::int32_t n_tile
       piece.w += tile * strip.w_tile;
       piece.x += token * strip.x_token;
       piece.y += tile * strip.y_tile + token * strip.y_token;
+      piece.prefetch /= tiles;
       kernel(source, piece);
       tile += tiles;
     }

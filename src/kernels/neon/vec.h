@@ -11,7 +11,7 @@ namespace {
 /// 16 float lanes in four NEON registers.
 struct NeonVec {
   /// Tokens that one, two and four tiles at once leave registers for.
-  static constexpr int kMaxTokens[] = {6, 3, 1};
+  static constexpr int kMaxTokens[] = {5, 2, 1};
 
   float32x4_t q[4];
 
