@@ -113,6 +113,15 @@ class ChatTerminal(unittest.TestCase):
         terminal.wait_for(PROMPT)
         terminal.send("Hi\n")
         self.assertIn('"prompt":"Hi"', terminal.wait_for("}\r\n"))
+        terminal.wait_for(PROMPT)
+        # Ctrl-D hands over an unfinished line, which is no end of input; then it is dropped too.
+        terminal.send("handed over" + CTRL_D)
+        terminal.wait_for("handed over")
+        time.sleep(0.3)
+        terminal.send(CTRL_C)
+        terminal.wait_for(PROMPT)
+        terminal.send("Hi\n")
+        self.assertIn('"prompt":"Hi"', terminal.wait_for("}\r\n"))
 
     @unittest.skipUnless(os.path.exists("/proc/self/syscall"), "needs Linux's /proc")
     def test_ctrl_c_stops_the_answer_only(self):

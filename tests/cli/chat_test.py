@@ -7,8 +7,11 @@ from program import (
     BOS,
     EOS,
     INSTRUCT,
+    NEWLINE,
+    SPACE,
     TINY,
     assert_one_line,
+    byte_ids,
     complete_json,
     continuation,
     force,
@@ -74,6 +77,12 @@ class Turns(unittest.TestCase):
         for turn in turns:
             self.assertEqual(turn["text"], turn["text"].strip())
             self.assertGreater(len(turn["text"]), 3)
+
+    def test_white_space_inside_an_answer_stays(self):
+        same = ["-n", 10, *force([SPACE, NEWLINE, *byte_ids("x")])]
+        turns, _ = chat("Hi", *same)
+        self.assertEqual(turns[0]["text"], "x \nx \nx")
+        self.assertEqual(succeed("chat", *same, stdin=b"Hi").text, "x \nx \nx\n")
 
     def test_a_slash_is_text(self):
         turns, _ = chat("/quit\nHi\n", "-n", 2)
@@ -143,7 +152,9 @@ class Evaluation(unittest.TestCase):
     def test_the_full_context_drops_whole_turns(self):
         lines = "".join(f"Question number {i}.\n" for i in range(10))
         turns, err = chat(lines, "--context", 128, "-n", 16, "--temperature", 0, "--ignore-eos")
-        self.assertEqual(len(turns), 10)
+        self.assertEqual([len(turn["tokens"]) for turn in turns], [16] * 10)
+        # In one answer at least the context became full.
+        self.assertTrue(any(turn["usage"]["prompt_tokens"] + 16 > 128 for turn in turns))
         self.assertRegex(err, r"context of 128 tokens is full: the oldest .* forgotten\n")
         self.assertLess(err.count("forgotten"), 5)  # half of it is freed each time
         dropped = 0

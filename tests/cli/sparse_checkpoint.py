@@ -1,4 +1,4 @@
-"""Checkpoints of zeros, as large as one likes: their files are holes that take no room on a disk."""
+"""Checkpoints of zeros, as large as one likes: files with holes that take no room on a disk."""
 
 import json
 import math
