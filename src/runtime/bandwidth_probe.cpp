@@ -2,7 +2,10 @@
 #include <array>
 #include <barrier>
 #include <chrono>
+#include <cstdint>
+#include <numeric>
 #include <thread>
+#include <vector>
 
 #include <unistd.h>
 
@@ -17,8 +20,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMinBytes = std::size_t{512} << 20;
 constexpr int kRounds = 5;
-constexpr std::size_t kStreams =
-    16;  // independent sums, so that loads and not additions set the pace
+constexpr std::int64_t kStreams = 4;     // places read at once, as the kernels read four tiles
+constexpr std::int64_t kLine = 8;        // numbers in a cache line
+constexpr std::int64_t kAhead = 16 * 8;  // prefetch distance: what a core's own prefetcher misses
 
 /// Large enough that the last-level cache can hold only a small part.
 std::size_t probe_bytes() {
@@ -29,27 +33,28 @@ std::size_t probe_bytes() {
   return kMinBytes;
 }
 
+/// Reads a range the way the decode kernels read weights. What does not divide is left out.
 std::uint64_t sum(const std::uint64_t* values, Range range) {
-  std::array<std::uint64_t, kStreams> sums{};
-  std::int64_t i = range.begin;
-  for (; i + static_cast<std::int64_t>(kStreams) <= range.end;
-       i += static_cast<std::int64_t>(kStreams)) {
-    for (std::size_t s = 0; s < kStreams; ++s) {
-      sums[s] += values[i + static_cast<std::int64_t>(s)];
+  const std::int64_t stream = range.size() / kStreams / kLine * kLine;
+  std::array<std::uint64_t, kLine> sums{};
+  for (std::int64_t i = 0; i < stream; i += kLine) {
+    for (std::int64_t s = 0; s < kStreams; ++s) {
+      const std::uint64_t* line = values + range.begin + s * stream + i;
+      __builtin_prefetch(line + kAhead);
+      for (std::int64_t lane = 0; lane < kLine; ++lane) {
+        sums[static_cast<std::size_t>(lane)] += line[lane];
+      }
     }
   }
-  std::uint64_t total = 0;
-  for (; i < range.end; ++i) total += values[i];
-  for (const std::uint64_t part : sums) total += part;
-  return total;
+  return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
 }
 
 }  // namespace
 
 double measure_read_bandwidth(int threads) {
-  const AlignedArray<std::uint64_t> buffer(probe_bytes() / sizeof(std::uint64_t),
-                                           "the bandwidth probe");
-  const auto count = static_cast<std::int64_t>(buffer.size());
+  const AlignedBuffer buffer(probe_bytes(), "the bandwidth probe", Pages::huge);
+  auto* const values = reinterpret_cast<std::uint64_t*>(buffer.data());
+  const auto count = static_cast<std::int64_t>(buffer.size() / sizeof(std::uint64_t));
   std::barrier<> round(threads);
   std::vector<std::uint64_t> totals(static_cast<std::size_t>(threads));
   double best = 0;
@@ -57,16 +62,15 @@ double measure_read_bandwidth(int threads) {
     const Range mine = partition(count, index, threads);
     // Each thread touches its own part first, which makes the pages real and, on a machine of
     // several memory nodes, local.
-    std::fill(buffer.data() + mine.begin, buffer.data() + mine.end, 1U);
+    std::fill(values + mine.begin, values + mine.end, std::uint64_t{1});
     for (int r = 0; r < kRounds; ++r) {
       round.arrive_and_wait();
       const Clock::time_point start = Clock::now();
-      totals[static_cast<std::size_t>(index)] += sum(buffer.data(), mine);
+      totals[static_cast<std::size_t>(index)] += sum(values, mine);
       round.arrive_and_wait();
       const std::chrono::duration<double> elapsed = Clock::now() - start;
       if (index == 0) {
-        best = std::max(
-            best, static_cast<double>(buffer.size() * sizeof(std::uint64_t)) / elapsed.count());
+        best = std::max(best, static_cast<double>(buffer.size()) / elapsed.count());
       }
     }
   };
