@@ -46,7 +46,9 @@ build() {
 }
 
 run_native() { build release && ctest --preset release; }
-run_asan() { build asan && ctest --preset asan --label-exclude 'slow|cli|style' --exclude-regex '^install$'; }
+run_asan() {
+  build asan && ctest --preset asan --label-exclude 'slow|cli|style' --exclude-regex '^install$'
+}
 run_neon() { build aarch64-cross && ctest --preset aarch64-cross --parallel "$jobs"; }
 # Nothing is run here, and warnings do not need the optimiser.
 run_clang() { build clang -DCMAKE_BUILD_TYPE=Debug; }
