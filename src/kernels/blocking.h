@@ -12,6 +12,6 @@ constexpr std::int32_t kMatmulGroupTiles = 8;
 constexpr std::int32_t kMatmulBlockK = 512;
 
 /// Bytes of weights that are prefetched ahead, over all the streams that are read at once.
-constexpr std::int32_t kMatmulPrefetchBytes = 4096;
+constexpr std::int32_t kMatmulPrefetchBytes = 2048;
 
 }  // namespace openelm::kernels

@@ -89,7 +89,7 @@ void accumulate(const Source source, const Strip& strip) {
   for (int part = 0; part < 2; ++part) {
     for (; k < stop; k += 2) {
 #pragma GCC unroll 16
-      for (int tile = 0; tile < Tiles; ++tile) __builtin_prefetch(w[tile] + prefetch);
+      for (int tile = 0; tile < Tiles; ++tile) source.prefetch(w[tile] + prefetch);
       step(even, k);
       keep_loads_here();
       step(odd, k + 1);

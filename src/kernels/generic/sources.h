@@ -34,6 +34,10 @@ struct Rows {
     return load_row<V, Type>(at + kRowBytes<Type>);
   }
   [[gnu::always_inline]] std::ptrdiff_t pair_stride() const { return 2 * kRowBytes<Type>; }
+  [[gnu::always_inline]] void prefetch(const std::byte* at) const {
+    __builtin_prefetch(at);
+    if constexpr (2 * kRowBytes < Type >> 64) __builtin_prefetch(at + 64);
+  }
 };
 
 /// A tile of bf16 weights: 16 lanes of 32 bits, two steps in each.
@@ -42,6 +46,7 @@ struct PairedBf16 {
   [[gnu::always_inline]] V even(const std::byte* at) const { return V::load_bf16_even(at); }
   [[gnu::always_inline]] V odd(const std::byte* at) const { return V::load_bf16_odd(at); }
   [[gnu::always_inline]] std::ptrdiff_t pair_stride() const { return 64; }
+  [[gnu::always_inline]] void prefetch(const std::byte* at) const { __builtin_prefetch(at); }
 };
 
 /// Rows of 16 numbers `stride` bytes apart: 16 columns of a row-major matrix, such as the values.
@@ -51,6 +56,7 @@ struct StridedRows {
   [[gnu::always_inline]] V even(const std::byte* at) const { return load_row<V, Type>(at); }
   [[gnu::always_inline]] V odd(const std::byte* at) const { return load_row<V, Type>(at + stride); }
   [[gnu::always_inline]] std::ptrdiff_t pair_stride() const { return 2 * stride; }
+  [[gnu::always_inline]] void prefetch(const std::byte*) const {}
 };
 
 template <class V, WeightType Type>
