@@ -9,7 +9,9 @@ else()
 endif()
 
 set(OPENELM_AVX2_FLAGS -mavx2 -mfma -mf16c)
-set(OPENELM_AVX512_FLAGS ${OPENELM_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512vl -mavx512dq)
+set(OPENELM_AVXVNNI_FLAGS ${OPENELM_AVX2_FLAGS} -mavxvnni)
+set(OPENELM_AVX512_FLAGS ${OPENELM_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512vl -mavx512dq
+  -mavx512vnni)
 # GCC's own AVX-512 headers trip these warnings (its bug 105593).
 foreach(warning uninitialized maybe-uninitialized)
   list(APPEND OPENELM_AVX512_FLAGS $<$<CXX_COMPILER_ID:GNU>:-Wno-${warning}>)

@@ -9,7 +9,7 @@ namespace openelm {
 
 using TokenId = std::int32_t;
 
-/// How a weight matrix is stored. Arithmetic is float32 whatever the storage.
+/// A type of stored numbers.
 enum class WeightType { f32, f16, bf16 };
 
 /// How keys and values are stored in the cache.
@@ -22,6 +22,28 @@ constexpr std::size_t size_of(KvType t) { return t == KvType::f32 ? 4 : 2; }
 /// "f32", "f16", "bf16".
 const char* to_string(WeightType type) noexcept;
 const char* to_string(KvType type) noexcept;
+
+/// How a weight matrix is stored: as plain numbers of `type`, or (bits > 0) in affine groups as MLX
+/// has them: `group_size` consecutive weights of a row share a scale and a bias of `type`, and are
+/// q * scale + bias with unsigned q of `bits` bits.
+struct WeightFormat {
+  WeightType type = WeightType::f32;
+  std::int32_t bits = 0;        ///< 0, 4 or 8
+  std::int32_t group_size = 0;  ///< 32, 64 or 128; 0 for plain numbers
+
+  constexpr bool affine() const noexcept { return bits > 0; }
+
+  /// Scales and biases counted in: 8.5 for 8 bits in groups of 64 with 16-bit scales.
+  constexpr double bits_per_weight() const noexcept {
+    const auto number = 8.0 * static_cast<double>(size_of(type));
+    return affine() ? bits + 2.0 * number / group_size : number;
+  }
+
+  friend bool operator==(const WeightFormat&, const WeightFormat&) = default;
+};
+
+/// "bf16"; "q8_g64" for affine groups.
+std::string to_string(const WeightFormat& format);
 
 /// The sizes that differ from layer to layer under layer-wise scaling.
 struct LayerConfig {

@@ -34,7 +34,7 @@ class Engine {
 
   const ModelConfig& config() const noexcept;
   /// How most of the weights are stored.
-  WeightType weight_type() const noexcept;
+  WeightFormat weight_format() const noexcept;
   /// Bytes of packed weights held in memory.
   std::uint64_t weight_bytes() const noexcept;
   /// The kernels in use: "avx2", ...

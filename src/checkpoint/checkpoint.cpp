@@ -113,8 +113,11 @@ class Assembly {
     if (!type) {
       fail(tensor, "has dtype " + in_quotes(entry.dtype) + ", weights may be F32, F16 or BF16");
     }
-    TensorView view{entry.name,        *type,      entry.shape, entry.data.data(),
-                    entry.data.size(), tensor.file};
+    TensorView view{.name = entry.name,
+                    .format = {.type = *type},
+                    .shape = entry.shape,
+                    .data = entry.data,
+                    .file = tensor.file};
     const bool row_per_token = spec.name == kEmbedding || spec.name == kHead;
     if (row_per_token) drop_padding_rows(tensor, view, spec.shape[0]);
     require_shape(view, spec.shape);
@@ -127,8 +130,8 @@ class Assembly {
     warnings_.push_back(place(tensor) + " has " + std::to_string(view.shape[0]) +
                         " rows for a vocabulary of " + std::to_string(vocab) +
                         ", the rows past it are ignored");
-    view.bytes =
-        view.bytes / static_cast<std::size_t>(view.shape[0]) * static_cast<std::size_t>(vocab);
+    const auto rows = static_cast<std::size_t>(view.shape[0]);
+    view.data = view.data.first(view.data.size() / rows * static_cast<std::size_t>(vocab));
     view.shape[0] = vocab;
   }
 

@@ -37,7 +37,7 @@ const TensorView& TensorSource::require(std::string_view name,
 }
 
 void TensorSource::release(const TensorView& tensor) const noexcept {
-  tensor.file->release({tensor.data, tensor.bytes});
+  for (const auto bytes : {tensor.data, tensor.scales, tensor.biases}) tensor.file->release(bytes);
 }
 
 }  // namespace openelm

@@ -16,14 +16,17 @@ namespace openelm {
 
 class MappedFile;
 
-/// A tensor as it lies in a mapped file. `data` may be unaligned: read it with memcpy.
+/// A tensor as it lies in a mapped file. The bytes may be unaligned: read them with memcpy.
 struct TensorView {
   std::string name;  ///< as the file spells it
-  WeightType type = WeightType::f32;
-  std::vector<std::int64_t> shape;
-  const std::byte* data = nullptr;
-  std::size_t bytes = 0;
+  WeightFormat format;
+  std::vector<std::int64_t> shape;  ///< in weights, whatever the format packs them into
+  std::span<const std::byte> data;
+  std::span<const std::byte> scales = {};  ///< affine: [rows, columns / group_size] of format.type
+  std::span<const std::byte> biases = {};
   const MappedFile* file = nullptr;
+
+  std::size_t bytes() const noexcept { return data.size() + scales.size() + biases.size(); }
 };
 
 /// Throws Error, naming the file and both shapes, when the tensor is shaped otherwise.

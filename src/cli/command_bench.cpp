@@ -146,7 +146,7 @@ int run_bench(const BenchOptions& options) {
           {benchmark,
            run_benchmark(engine, benchmark, options.repetitions, kv_type, &interrupt.requested()),
            engine->config().name, engine->threads(), engine->isa(),
-           to_string(engine->weight_type()), bandwidth});
+           to_string(engine->weight_format()), bandwidth});
     }
   }
   Output output;

@@ -56,8 +56,8 @@ Inspection inspect(const std::filesystem::path& folder, const Checkpoint& checkp
   result.folder = folder;
   result.checkpoint = &checkpoint;
   for (const auto& [name, tensor] : checkpoint.tensors.all()) {
-    ++result.formats[to_string(tensor.type)];
-    result.weight_bytes += tensor.bytes;
+    ++result.formats[to_string(tensor.format)];
+    result.weight_bytes += tensor.bytes();
   }
   for (const kernels::Variant& variant : kernels::variants()) {
     if (variant.table != nullptr) result.compiled_in.emplace_back(variant.name);
@@ -71,9 +71,9 @@ Json tensors_json(const TensorSource& tensors) {
   Json list = Json::array();
   for (const auto& [name, tensor] : tensors.all()) {
     list.push_back({{"name", replace_invalid_utf8(tensor.name)},
-                    {"format", to_string(tensor.type)},
+                    {"format", to_string(tensor.format)},
                     {"shape", tensor.shape},
-                    {"bytes", tensor.bytes}});
+                    {"bytes", tensor.bytes()}});
   }
   return list;
 }
@@ -132,7 +132,7 @@ std::string layer_table(const ModelConfig& config) {
 std::string tensor_table(const TensorSource& tensors) {
   std::string text = "\ntensors\n";
   for (const auto& [name, tensor] : tensors.all()) {
-    text += fmt::format("  {:<55}  {:<4}  {}\n", tensor.name, to_string(tensor.type),
+    text += fmt::format("  {:<55}  {:<4}  {}\n", tensor.name, to_string(tensor.format),
                         fmt::join(tensor.shape, " x "));
   }
   return text;

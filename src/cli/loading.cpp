@@ -29,7 +29,7 @@ LoadedEngine load_engine(const std::filesystem::path& folder, const ComputeOptio
   spdlog::debug("loaded {}: {} parameters, {} of {} weights, {} kernels, {} threads, {:.2f} s",
                 name, format_count(loaded.engine->config().parameter_count()),
                 format_bytes(loaded.engine->weight_bytes()),
-                to_string(loaded.engine->weight_type()), loaded.engine->isa(),
+                to_string(loaded.engine->weight_format()), loaded.engine->isa(),
                 loaded.engine->threads(), loaded.seconds);
   return loaded;
 }

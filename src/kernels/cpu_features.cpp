@@ -19,9 +19,9 @@ struct CpuidResult {
 };
 
 /// All zeros for a leaf that the CPU does not have.
-CpuidResult cpuid(std::uint32_t leaf) noexcept {
+CpuidResult cpuid(std::uint32_t leaf, std::uint32_t subleaf = 0) noexcept {
   CpuidResult r;
-  __get_cpuid_count(leaf, 0, &r.eax, &r.ebx, &r.ecx, &r.edx);
+  __get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
   return r;
 }
 
@@ -52,9 +52,12 @@ CpuFeatures detect_cpu_features() noexcept {
   features.avx2 = has_all(enabled, kYmmState) &&
                   has_all(basic.ecx, std::uint64_t{bit_AVX} | bit_FMA | bit_F16C) &&
                   has_all(extended.ebx, bit_AVX2);
+  constexpr std::uint64_t kAvxVnni = 1U << 4;
+  features.avxvnni = features.avx2 && has_all(cpuid(7, 1).eax, kAvxVnni);
   features.avx512 = features.avx2 && has_all(enabled, kZmmState) &&
                     has_all(extended.ebx, std::uint64_t{bit_AVX512F} | bit_AVX512BW | bit_AVX512DQ |
-                                              bit_AVX512VL);
+                                              bit_AVX512VL) &&
+                    has_all(extended.ecx, bit_AVX512VNNI);
   return features;
 }
 
@@ -63,9 +66,15 @@ CpuFeatures detect_cpu_features() noexcept {
 CpuFeatures detect_cpu_features() noexcept {
   CpuFeatures features;
 #if defined(__linux__)
-  features.neon = (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
+  const unsigned long basic = getauxval(AT_HWCAP);
+  features.neon = (basic & HWCAP_ASIMD) != 0;
+  features.neon_dotprod = features.neon && (basic & HWCAP_ASIMDDP) != 0;
+  features.neon_i8mm = features.neon && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #else
-  features.neon = true;  // every other AArch64 system requires it
+  features.neon = true;          // every other AArch64 system requires it
+#if defined(__APPLE__)
+  features.neon_dotprod = true;  // in all of Apple's computers
+#endif
 #endif
   return features;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -16,15 +17,21 @@ constexpr const char* kIsaVariable = "OPENELM_ISA";
 
 #if defined(__x86_64__)
 constexpr const KernelTable* kAvx2 = &avx2_table;
+constexpr const KernelTable* kAvxVnni = &avxvnni_table;
 constexpr const KernelTable* kAvx512 = &avx512_table;
 #else
 constexpr const KernelTable* kAvx2 = nullptr;
+constexpr const KernelTable* kAvxVnni = nullptr;
 constexpr const KernelTable* kAvx512 = nullptr;
 #endif
 #if defined(__aarch64__)
 constexpr const KernelTable* kNeon = &neon_table;
+constexpr const KernelTable* kNeonDotprod = &neon_dotprod_table;
+constexpr const KernelTable* kNeonI8mm = &neon_i8mm_table;
 #else
 constexpr const KernelTable* kNeon = nullptr;
+constexpr const KernelTable* kNeonDotprod = nullptr;
+constexpr const KernelTable* kNeonI8mm = nullptr;
 #endif
 
 bool usable(const Variant& variant) { return variant.table != nullptr && variant.supported; }
@@ -51,14 +58,21 @@ const KernelTable& select_by_name(std::string_view name, const std::string& subj
 }  // namespace
 
 std::size_t matmul_scratch_floats(std::int32_t m) noexcept {
-  return static_cast<std::size_t>(m) * kMatmulGroupTiles * kTileRows;
+  const auto tokens = static_cast<std::size_t>(m);
+  return std::max(tokens * kMatmulGroupTiles * kTileRows,
+                  tokens * 2 * kTileRows + kAffineWidenedBytes / sizeof(float));
 }
 
 VariantList variants() noexcept {
   static const CpuFeatures cpu = detect_cpu_features();
   static const Variant list[] = {
-      {"avx512bf16", nullptr, false},  {"avx512", kAvx512, cpu.avx512}, {"avxvnni", nullptr, false},
-      {"avx2", kAvx2, cpu.avx2},       {"neon_i8mm", nullptr, false},   {"neon", kNeon, cpu.neon},
+      {"avx512bf16", nullptr, false},
+      {"avx512", kAvx512, cpu.avx512},
+      {"avxvnni", kAvxVnni, cpu.avxvnni},
+      {"avx2", kAvx2, cpu.avx2},
+      {"neon_i8mm", kNeonI8mm, cpu.neon_i8mm},
+      {"neon_dotprod", kNeonDotprod, cpu.neon_dotprod},
+      {"neon", kNeon, cpu.neon},
       {"scalar", &scalar_table, true},
   };
   return {std::begin(list), std::end(list)};

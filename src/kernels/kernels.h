@@ -27,11 +27,21 @@ enum class Epilogue {
   silu,    ///< y = silu(W x)
 };
 
+/// Rows of the table of matrix products: the plain types, then affine weights of 8 and 4 bits.
+constexpr std::size_t kMatmulKinds = 5;
+constexpr std::size_t matmul_kind(const WeightFormat& format) noexcept {
+  return format.affine() ? (format.bits == 8 ? 3 : 4) : static_cast<std::size_t>(format.type);
+}
+
 /// Y = epilogue(X Wᵀ) for tiles [tile_begin, tile_end) of W and all m tokens.
 struct MatmulArgs {
   const PackedMatrix* w = nullptr;
-  const float* x = nullptr;  ///< [m, w->k_padded], row stride x_stride; values past k are finite
+  Epilogue epilogue = Epilogue::store;
+  const float* x = nullptr;  ///< plain W: [m, w->k_padded], row stride x_stride; values past k are
+                             ///< finite
   std::int64_t x_stride = 0;
+  const std::byte* xq = nullptr;  ///< affine W: m rows as `quantise` writes them for W's group size
+  std::int64_t xq_stride = 0;     ///< bytes
   std::int32_t m = 0;
   float* y = nullptr;  ///< [m, 16 * tiles] (swiglu: 8 * tiles), row stride y_stride; indexed by
                        ///< absolute row of W, whole tiles are written
@@ -79,14 +89,37 @@ struct ValuesArgs {
   bool accumulate = false;
 };
 
+/// Groups of activations below this are zero: 127 / max|x| stays finite.
+constexpr float kQuantiseLeast = 1e-30F;
+
+/// What precedes a group's whole numbers in a quantised row.
+struct QuantisedGroup {
+  float scale;       ///< scale_x
+  float total;       ///< total_x
+  std::int32_t sum;  ///< Σ xq
+  std::int32_t unused;
+};
+
 /// The kernels of one instruction set. Index arrays by static_cast<int>(WeightType or KvType).
 struct KernelTable {
   const char* name;
 
-  /// Dot products: one fma chain per output in ascending k from 0 (over k_padded; the pad adds
-  /// exact zeros), then the epilogue: add: one addition; swiglu: silu(g) * u.
+  /// Plain W: one fma chain per output in ascending k from 0 (over k_padded; the pad adds exact
+  /// zeros). Affine W: a chain in ascending groups g from 0 of two fma each,
+  ///   sum = fma(float(Σ q xq), scale_w * scale_x, sum);  sum = fma(bias_w, total_x, sum)
+  /// with the group's Σ q xq over its quants and whole-number activations exact in int32.
+  /// Then the epilogue: add: one addition; swiglu: silu(g) * u.
   /// silu(z) = z / (1 + exp(-z)) with the exp below and IEEE addition and division.
-  void (*matmul[3][4])(const MatmulArgs& args);  // [WeightType][Epilogue]
+  void (*matmul[kMatmulKinds])(const MatmulArgs& args);  // [matmul_kind]
+
+  /// One row of activations for affine weights, in groups of `group_size` like theirs: whole
+  /// numbers xq[i] = x[i] * (127 / max|x|) to nearest even, scale_x = max|x| / 127 and total_x =
+  /// scale_x * float(Σ xq), so that x ~ scale_x * xq. A group that is all but zero (max|x| <
+  /// kQuantiseLeast) becomes zero; one that holds an infinity or NaN has NaN for scale and total.
+  /// Writes quantised_row_bytes(*this, k, group_size) bytes, 16-byte aligned; the arrangement is
+  /// the table's own: for each group a QuantisedGroup, then the whole numbers.
+  void (*quantise)(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq);
+  std::int32_t quantised_value_bytes;  ///< of one whole number
 
   void (*scores[3])(const ScoresArgs& args);  // [KvType]
   void (*values[3])(const ValuesArgs& args);  // [KvType]
@@ -120,6 +153,12 @@ struct KernelTable {
   /// y[i] = x[i] rounded to the cache's type, to nearest even (f32: a copy).
   void (*narrow[3])(const float* x, std::int32_t n, void* y);  // [KvType]
 };
+
+constexpr std::size_t quantised_row_bytes(const KernelTable& table, std::int32_t k,
+                                          std::int32_t group_size) noexcept {
+  return static_cast<std::size_t>(k / group_size) * sizeof(QuantisedGroup) +
+         static_cast<std::size_t>(k * table.quantised_value_bytes);
+}
 
 /// exp, for any argument: x is clamped to [-104, 89], whose ends give 0 and infinity;
 /// n = round-to-nearest-even(x * log2 e); r = fma(n, -ln2_hi, x); r = fma(n, -ln2_lo, r);

@@ -7,7 +7,10 @@ namespace openelm::kernels {
 
 extern const KernelTable scalar_table;
 extern const KernelTable avx2_table;
+extern const KernelTable avxvnni_table;
 extern const KernelTable avx512_table;
 extern const KernelTable neon_table;
+extern const KernelTable neon_dotprod_table;
+extern const KernelTable neon_i8mm_table;
 
 }  // namespace openelm::kernels

@@ -26,6 +26,11 @@ const char* to_string(KvType type) noexcept {
   return "?";
 }
 
+std::string to_string(const WeightFormat& format) {
+  if (!format.affine()) return to_string(format.type);
+  return "q" + std::to_string(format.bits) + "_g" + std::to_string(format.group_size);
+}
+
 std::int64_t ModelConfig::layer_parameter_count(std::size_t l) const {
   const std::int64_t dim = model_dim;
   const std::int64_t ffn_dim = layers[l].ffn_dim;

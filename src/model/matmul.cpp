@@ -37,9 +37,9 @@ void matmul(const ExecContext& ctx, const Worker& worker, const WorkerScratch& s
   const Range tiles = partition(n_units, worker.index() / parts, worker.count() / parts);
   const Range rows = partition(m, worker.index() % parts, parts);
   if (tiles.empty() || rows.empty()) return;
-  const auto kernel =
-      ctx.kernels.matmul[static_cast<std::size_t>(w.type)][static_cast<std::size_t>(epilogue)];
+  const auto kernel = ctx.kernels.matmul[kernels::matmul_kind(w.format)];
   kernel({.w = &w,
+          .epilogue = epilogue,
           .x = x.row(rows.begin),
           .x_stride = x.stride,
           .m = static_cast<std::int32_t>(rows.size()),

@@ -68,7 +68,7 @@ class Planner {
               std::int32_t gate_rows = 0) {
     const std::array<std::int64_t, 2> shape{n, k};
     const TensorView& tensor = tensors_.require(name, shape);
-    target.type = tensor.type;
+    target.format = tensor.format;
     target.n = gate_rows > 0 ? 2 * round_up_rows(gate_rows) : n;
     target.k = k;
     target.k_padded = padded_k(k);
@@ -106,8 +106,13 @@ std::size_t norm_floats(const Planner& plan) {
 /// Packs this worker's share of a matrix: the same tiles it will multiply with later.
 void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker) noexcept {
   const PackedMatrix& target = *plan.target;
-  const RowMajor source{plan.tensor->type, plan.tensor->data,
-                        static_cast<std::int32_t>(plan.tensor->shape[0]), target.k};
+  const TensorView& tensor = *plan.tensor;
+  const RowMajor source{.format = tensor.format,
+                        .data = tensor.data.data(),
+                        .scales = tensor.scales.data(),
+                        .biases = tensor.biases.data(),
+                        .n_rows = static_cast<std::int32_t>(tensor.shape[0]),
+                        .k = target.k};
   const bool paired = plan.gate_rows > 0;
   const std::int32_t unit = paired ? 2 : 1;
   const Range share = worker.share(target.n_tiles() / unit);
@@ -131,7 +136,7 @@ Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadP
   float* norm = weights.norm_storage.data();
   for (const NormPlan& n : plan.norms()) {
     const std::int64_t size = n.tensor->shape[0];
-    widen(n.tensor->type, n.tensor->data, size, norm);
+    widen(n.tensor->format.type, n.tensor->data.data(), size, norm);
     *n.target = norm;
     norm += aligned(static_cast<std::size_t>(size) * sizeof(float)) / sizeof(float);
   }

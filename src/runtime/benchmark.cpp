@@ -28,7 +28,7 @@ std::uint64_t weight_bytes_per_pass(const Engine& engine) {
   if (config.tied_head) return engine.weight_bytes();
   return engine.weight_bytes() - static_cast<std::uint64_t>(config.vocab_size) *
                                      static_cast<std::uint64_t>(config.model_dim) *
-                                     size_of(engine.weight_type());
+                                     size_of(engine.weight_format().type);
 }
 
 std::uint64_t bytes_read(const Engine& engine, const BenchmarkCase& benchmark, KvType kv_type) {

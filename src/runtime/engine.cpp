@@ -42,9 +42,9 @@ std::shared_ptr<const Engine> Engine::load(const std::filesystem::path& folder,
 
 const ModelConfig& Engine::config() const noexcept { return impl_->model.config; }
 
-WeightType Engine::weight_type() const noexcept {
-  return impl_->model.weights.layers.empty() ? impl_->model.weights.embedding.type
-                                             : impl_->model.weights.layers.back().up.type;
+WeightFormat Engine::weight_format() const noexcept {
+  return impl_->model.weights.layers.empty() ? impl_->model.weights.embedding.format
+                                             : impl_->model.weights.layers.back().up.format;
 }
 
 std::uint64_t Engine::weight_bytes() const noexcept { return impl_->model.weights.bytes(); }

@@ -18,7 +18,7 @@ namespace {
 using Shape = std::vector<std::int64_t>;
 
 std::string bytes_of(const TensorView& tensor) {
-  return {reinterpret_cast<const char*>(tensor.data), tensor.bytes};
+  return {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()};
 }
 
 class SoundCheckpoint : public testing::TestWithParam<const char*> {};
@@ -34,7 +34,7 @@ TEST_P(SoundCheckpoint, HoldsExactlyTheTensorsOfItsArchitecture) {
   for (const TensorSpec& spec : specs) {
     const TensorView& tensor = checkpoint.tensors.require(spec.name, spec.shape);
     EXPECT_EQ(canonical_name(tensor.name), spec.name);
-    count += static_cast<std::int64_t>(tensor.bytes / size_of(tensor.type));
+    count += static_cast<std::int64_t>(tensor.bytes() / size_of(tensor.format.type));
   }
   EXPECT_EQ(count, checkpoint.config.parameter_count());
 }
@@ -62,7 +62,7 @@ TEST_F(Opened, ViewsShowTheBytesOfTheFile) {
   const Checkpoint checkpoint = open();
   for (const auto& [name, tensor] : checkpoint.tensors.all()) {
     EXPECT_EQ(bytes_of(tensor), model_.weights.subset({tensor.name}).data) << name;
-    EXPECT_EQ(tensor.type, WeightType::bf16);
+    EXPECT_EQ(tensor.format, WeightFormat{WeightType::bf16});
   }
 }
 
@@ -166,8 +166,8 @@ TEST_F(Opened, TypesMayDifferFromTensorToTensor) {
   changed.append(name, "F32", {112}, 448);
   model_.weights = changed;
   const Checkpoint checkpoint = open();
-  EXPECT_EQ(checkpoint.tensors.require("norm.weight", Shape{112}).type, WeightType::f32);
-  EXPECT_EQ(checkpoint.tensors.require("token_embeddings.weight", Shape{311, 112}).type,
+  EXPECT_EQ(checkpoint.tensors.require("norm.weight", Shape{112}).format.type, WeightType::f32);
+  EXPECT_EQ(checkpoint.tensors.require("token_embeddings.weight", Shape{311, 112}).format.type,
             WeightType::bf16);
 }
 
@@ -244,7 +244,7 @@ TEST_F(MlxFolder, OpensWithoutItsPaddingRows) {
   EXPECT_EQ(checkpoint.config.name, "OpenELM-270M");
   EXPECT_EQ(checkpoint.config.layers, expected_.layers);
   EXPECT_EQ(checkpoint.config.parameter_count(), 271527168);
-  EXPECT_EQ(checkpoint.tensors.require("token_embeddings.weight", Shape{32000, 1280}).bytes,
+  EXPECT_EQ(checkpoint.tensors.require("token_embeddings.weight", Shape{32000, 1280}).bytes(),
             32000U * 1280U * 2U);
 }
 

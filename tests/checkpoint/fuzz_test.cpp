@@ -63,8 +63,8 @@ bool open_and_touch(const std::filesystem::path& folder) {
     const Checkpoint checkpoint = open_checkpoint(folder);
     for (const auto& [name, tensor] : checkpoint.tensors.all()) {
       char ends[2];
-      std::memcpy(&ends[0], tensor.data, 1);
-      std::memcpy(&ends[1], tensor.data + tensor.bytes - 1, 1);
+      std::memcpy(&ends[0], &tensor.data.front(), 1);
+      std::memcpy(&ends[1], &tensor.data.back(), 1);
       checkpoint.tensors.release(tensor);
     }
     return true;

@@ -88,7 +88,7 @@ TEST_F(Shards, TensorInBothShardsIsTakenFromTheOneTheIndexNames) {
   const Checkpoint checkpoint = open_checkpoint(folder_.path());
   const std::vector<std::int64_t> shape = {112};
   const TensorView& norm = checkpoint.tensors.require("norm.weight", shape);
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(norm.data), norm.bytes),
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(norm.data.data()), norm.data.size()),
             model_.weights.subset({name}).data);
 }
 

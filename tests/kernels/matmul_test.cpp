@@ -88,19 +88,20 @@ TEST_P(Matmul, WritesOnlyItsTiles) {
 /// silu of one number, by a product with a matrix whose only weight is 1.
 float silu_of(const kernels::KernelTable& table, float z) {
   float weights[32] = {1.0F};
-  const PackedMatrix w{WeightType::f32, 1, 1, 2, reinterpret_cast<const std::byte*>(weights)};
+  const PackedMatrix w{{WeightType::f32}, 1, 1, 2, reinterpret_cast<const std::byte*>(weights)};
   const float x[2] = {z, 0.0F};
   float y[16];
   const GuardedArray<float> scratch(kernels::matmul_scratch_floats(1));
-  table.matmul[0][static_cast<int>(Epilogue::silu)]({.w = &w,
-                                                     .x = x,
-                                                     .x_stride = 2,
-                                                     .m = 1,
-                                                     .y = y,
-                                                     .y_stride = 16,
-                                                     .tile_begin = 0,
-                                                     .tile_end = 1,
-                                                     .scratch = scratch.data()});
+  table.matmul[kernels::matmul_kind(w.format)]({.w = &w,
+                                                .epilogue = Epilogue::silu,
+                                                .x = x,
+                                                .x_stride = 2,
+                                                .m = 1,
+                                                .y = y,
+                                                .y_stride = 16,
+                                                .tile_begin = 0,
+                                                .tile_end = 1,
+                                                .scratch = scratch.data()});
   return y[0];
 }
 

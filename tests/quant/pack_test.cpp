@@ -33,7 +33,9 @@ class Source {
   static float at(std::int32_t r, std::int32_t c) {
     return static_cast<float>((r * 7 + c * 3) % 251 + 1);
   }
-  RowMajor view() const { return {type_, bytes_.data() + 1, n_, k_}; }
+  RowMajor view() const {
+    return {.format = {type_}, .data = bytes_.data() + 1, .n_rows = n_, .k = k_};
+  }
 
  private:
   WeightType type_;
@@ -48,7 +50,7 @@ class Pack : public testing::TestWithParam<Shape> {};
 TEST_P(Pack, RowsComeBackFromTheirTiles) {
   const auto [type, n, k] = GetParam();
   const Source source(type, n, k);
-  PackedMatrix m{.type = type, .n = n, .k = k, .k_padded = padded_k(k)};
+  PackedMatrix m{.format = {type}, .n = n, .k = k, .k_padded = padded_k(k)};
   std::vector<std::byte> tiles(m.bytes(), std::byte{0xFF});
   m.tiles = tiles.data();
   for (std::int32_t t = 0; t < m.n_tiles(); ++t) {
@@ -82,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Pack, TileOfAPartEndsAtItsLastRow) {
   const Source source(WeightType::bf16, 40, 4);
-  PackedMatrix m{.type = WeightType::bf16, .n = 16, .k = 4, .k_padded = 4};
+  PackedMatrix m{.format = {WeightType::bf16}, .n = 16, .k = 4, .k_padded = 4};
   std::vector<std::byte> tile(m.tile_bytes());
   m.tiles = tile.data();
   pack_tile(source.view(), 10, 13, tile.data());  // gate rows of a part that ends at 13

@@ -185,7 +185,7 @@ TEST(Session, StopsAtWeightsThatAreNotFinite) {
 TEST(Engine, TellsWhatItLoaded) {
   const auto engine = tiny();
   EXPECT_EQ(engine->threads(), 2);
-  EXPECT_EQ(engine->weight_type(), WeightType::bf16);
+  EXPECT_EQ(engine->weight_format(), WeightFormat{WeightType::bf16});
   EXPECT_EQ(engine->config().layers.size(), 4U);
   EXPECT_GT(engine->weight_bytes(),
             2U * static_cast<std::uint64_t>(engine->config().parameter_count()) * 9 / 10);

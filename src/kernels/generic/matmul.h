@@ -1,38 +1,18 @@
 #pragma once
 
 #include "kernels/blocking.h"
+#include "kernels/generic/epilogue.h"
 #include "kernels/generic/microkernel.h"
 #include "kernels/generic/sources.h"
-#include "kernels/generic/vector_math.h"
 #include "kernels/kernels.h"
 
 namespace openelm::kernels {
 namespace {
 
-/// Turns the sums of tiles [begin, end), left in args.scratch as [tile][token][16], into y.
-template <class V, Epilogue Op>
-void apply_epilogue(const MatmulArgs& args, std::int32_t begin, std::int32_t end) {
-  constexpr std::int32_t kStep = Op == Epilogue::swiglu ? 2 : 1;
-  const std::ptrdiff_t tile_floats = std::ptrdiff_t{args.m} * 16;
-  for (std::int32_t token = 0; token < args.m; ++token) {
-    for (std::int32_t tile = begin; tile < end; tile += kStep) {
-      const float* sum = args.scratch + (tile - begin) * tile_floats + token * 16;
-      float* y = args.y + token * args.y_stride + tile / kStep * 16;
-      V result = V::load(sum);
-      if constexpr (Op == Epilogue::add) result = V::add(V::load(y), result);
-      if constexpr (Op == Epilogue::silu) result = silu(result);
-      if constexpr (Op == Epilogue::swiglu) {
-        result = V::mul(silu(result), V::load(sum + tile_floats));
-      }
-      result.store(y);
-    }
-  }
-}
-
 /// Groups of tiles pass over all tokens, a block of k at a time, so that the block of weights stays
 /// in the second cache and the tokens' part of x in the first. Sums wait in scratch between blocks;
 /// going on from there leaves the order of the additions as it was.
-template <class V, WeightType Type, Epilogue Op>
+template <class V, WeightType Type>
 void matmul(const MatmulArgs& args) {
   const TileSource<V, Type> source{};
   const std::int32_t k_padded = args.w->k_padded;
@@ -57,7 +37,7 @@ void matmul(const MatmulArgs& args) {
       };
       accumulate_all<V>(source, strip, n_tiles, args.m);
     }
-    apply_epilogue<V, Op>(args, begin, begin + n_tiles);
+    apply_epilogue<V>(args, begin, begin + n_tiles);
   }
 }
 

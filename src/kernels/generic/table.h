@@ -1,8 +1,10 @@
 #pragma once
 
+#include "kernels/generic/affine_matmul.h"
 #include "kernels/generic/attention.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/matmul.h"
+#include "kernels/generic/quantise.h"
 #include "kernels/generic/softmax.h"
 #include "kernels/kernels.h"
 
@@ -10,22 +12,14 @@ namespace openelm::kernels {
 namespace {
 
 /// Every kernel over the vector type `V`, which the instruction set's vec.h defines.
-template <class V>
+template <class V, class Ints>
 constexpr KernelTable make_table(const char* name) {
   return {
       .name = name,
-      .matmul = {{matmul<V, WeightType::f32, Epilogue::store>,
-                  matmul<V, WeightType::f32, Epilogue::add>,
-                  matmul<V, WeightType::f32, Epilogue::swiglu>,
-                  matmul<V, WeightType::f32, Epilogue::silu>},
-                 {matmul<V, WeightType::f16, Epilogue::store>,
-                  matmul<V, WeightType::f16, Epilogue::add>,
-                  matmul<V, WeightType::f16, Epilogue::swiglu>,
-                  matmul<V, WeightType::f16, Epilogue::silu>},
-                 {matmul<V, WeightType::bf16, Epilogue::store>,
-                  matmul<V, WeightType::bf16, Epilogue::add>,
-                  matmul<V, WeightType::bf16, Epilogue::swiglu>,
-                  matmul<V, WeightType::bf16, Epilogue::silu>}},
+      .matmul = {matmul<V, WeightType::f32>, matmul<V, WeightType::f16>,
+                 matmul<V, WeightType::bf16>, affine_matmul<V, Ints, 8>, affine_matmul<V, Ints, 4>},
+      .quantise = quantise<V, Ints>,
+      .quantised_value_bytes = Ints::kValueBytes,
       .scores = {scores<V, KvType::f32>, scores<V, KvType::f16>, scores<V, KvType::bf16>},
       .values = {values<V, KvType::f32>, values<V, KvType::f16>, values<V, KvType::bf16>},
       .softmax_row = softmax_row<V>,

@@ -17,47 +17,104 @@ std::size_t index_in_tile(std::int32_t row, std::int32_t k) {
 }
 
 template <WeightType Type>
-float dot(const MatmulArgs& args, std::int32_t tile, std::int32_t row, const float* x) {
-  const std::byte* data = args.w->tile(tile);
-  float sum = 0.0F;
-  for (std::int32_t k = 0; k < args.w->k_padded; ++k) {
-    sum = std::fma(load_stored<Type>(data, index_in_tile<Type>(row, k)), x[k], sum);
+void tile_dots(const PackedMatrix& w, std::int32_t tile, const float* x, float (&dots)[kTileRows]) {
+  const std::byte* data = w.tile(tile);
+  for (std::int32_t row = 0; row < kTileRows; ++row) {
+    float sum = 0.0F;
+    for (std::int32_t k = 0; k < w.k_padded; ++k) {
+      sum = std::fma(load_stored<Type>(data, index_in_tile<Type>(row, k)), x[k], sum);
+    }
+    dots[row] = sum;
   }
-  return sum;
 }
 
-}  // namespace
+float load_number(WeightType type, const std::byte* data, std::size_t i) {
+  if (type == WeightType::f32) return load_stored<WeightType::f32>(data, i);
+  if (type == WeightType::f16) return load_stored<WeightType::f16>(data, i);
+  return load_stored<WeightType::bf16>(data, i);
+}
 
-template <WeightType Type, Epilogue Op>
-void matmul(const MatmulArgs& args) {
-  for (std::int32_t token = 0; token < args.m; ++token) {
-    const float* x = args.x + token * args.x_stride;
-    float* y = args.y + token * args.y_stride;
-    const std::int32_t step = Op == Epilogue::swiglu ? 2 : 1;
-    for (std::int32_t tile = args.tile_begin; tile < args.tile_end; tile += step) {
-      for (std::int32_t row = 0; row < kTileRows; ++row) {
-        const float sum = dot<Type>(args, tile, row, x);
-        float& out = y[tile / step * kTileRows + row];
-        if constexpr (Op == Epilogue::store) out = sum;
-        if constexpr (Op == Epilogue::add) out = out + sum;
-        if constexpr (Op == Epilogue::silu) out = silu(sum);
-        if constexpr (Op == Epilogue::swiglu) out = silu(sum) * dot<Type>(args, tile + 1, row, x);
+/// Quant `i` of row `row` in a group of a tile.
+template <int Bits>
+std::int32_t quant(const std::byte* quants, std::int32_t row, std::int32_t i) {
+  constexpr std::int32_t kPerLane = Bits == 8 ? 4 : 8;
+  const auto byte =
+      static_cast<std::int32_t>(quants[i / kPerLane * kTileRows * 4 + row * 4 + i % 4]);
+  return Bits == 8 ? byte : byte >> (i % kPerLane / 4 * 4) & 0xF;
+}
+
+template <int Bits>
+void affine_tile_dots(const PackedMatrix& w, std::int32_t tile, const std::byte* xq,
+                      float (&dots)[kTileRows]) {
+  const std::int32_t group_size = w.format.group_size;
+  for (float& dot : dots) dot = 0.0F;
+  const std::byte* at = w.tile(tile);
+  for (std::int32_t first = 0; first < w.k; first += group_size) {
+    QuantisedGroup group;
+    std::memcpy(&group, xq, sizeof group);
+    const std::byte* const x = xq + sizeof group;
+    for (std::int32_t row = 0; row < kTileRows; ++row) {
+      std::int32_t sum = 0;
+      for (std::int32_t i = 0; i < group_size; ++i) {
+        sum += quant<Bits>(at + w.group_header_bytes(), row, i) * static_cast<std::int8_t>(x[i]);
       }
+      const auto lane = static_cast<std::size_t>(row);
+      const float scale = load_number(w.format.type, at, lane);
+      const float bias = load_number(w.format.type, at, kTileRows + lane);
+      dots[row] = std::fma(static_cast<float>(sum), scale * group.scale, dots[row]);
+      dots[row] = std::fma(bias, group.total, dots[row]);
+    }
+    at += w.group_bytes();
+    xq = x + group_size;
+  }
+}
+
+/// Turns the dot products of a tile and, for swiglu, of the next one into y[0 .. 15].
+void finish_row(Epilogue epilogue, const float* dots, const float* next_dots, float* y) {
+  for (std::int32_t row = 0; row < kTileRows; ++row) {
+    if (epilogue == Epilogue::store) y[row] = dots[row];
+    if (epilogue == Epilogue::add) y[row] = y[row] + dots[row];
+    if (epilogue == Epilogue::silu) y[row] = silu(dots[row]);
+    if (epilogue == Epilogue::swiglu) y[row] = silu(dots[row]) * next_dots[row];
+  }
+}
+
+/// Calls tile_dots(tile, token, dots) for what the arguments ask for, and finishes the rows.
+template <typename TileDots>
+void for_each_tile(const MatmulArgs& args, const TileDots& tile_dots) {
+  const std::int32_t step = args.epilogue == Epilogue::swiglu ? 2 : 1;
+  for (std::int32_t token = 0; token < args.m; ++token) {
+    for (std::int32_t tile = args.tile_begin; tile < args.tile_end; tile += step) {
+      float dots[kTileRows];
+      float next_dots[kTileRows];
+      tile_dots(tile, token, dots);
+      if (step == 2) tile_dots(tile + 1, token, next_dots);
+      finish_row(args.epilogue, dots, next_dots,
+                 args.y + token * args.y_stride + tile / step * kTileRows);
     }
   }
 }
 
-template void matmul<WeightType::f32, Epilogue::store>(const MatmulArgs&);
-template void matmul<WeightType::f32, Epilogue::add>(const MatmulArgs&);
-template void matmul<WeightType::f32, Epilogue::swiglu>(const MatmulArgs&);
-template void matmul<WeightType::f32, Epilogue::silu>(const MatmulArgs&);
-template void matmul<WeightType::f16, Epilogue::store>(const MatmulArgs&);
-template void matmul<WeightType::f16, Epilogue::add>(const MatmulArgs&);
-template void matmul<WeightType::f16, Epilogue::swiglu>(const MatmulArgs&);
-template void matmul<WeightType::f16, Epilogue::silu>(const MatmulArgs&);
-template void matmul<WeightType::bf16, Epilogue::store>(const MatmulArgs&);
-template void matmul<WeightType::bf16, Epilogue::add>(const MatmulArgs&);
-template void matmul<WeightType::bf16, Epilogue::swiglu>(const MatmulArgs&);
-template void matmul<WeightType::bf16, Epilogue::silu>(const MatmulArgs&);
+}  // namespace
+
+template <WeightType Type>
+void matmul(const MatmulArgs& args) {
+  for_each_tile(args, [&](std::int32_t tile, std::int32_t token, float(&dots)[kTileRows]) {
+    tile_dots<Type>(*args.w, tile, args.x + token * args.x_stride, dots);
+  });
+}
+
+template <int Bits>
+void affine_matmul(const MatmulArgs& args) {
+  for_each_tile(args, [&](std::int32_t tile, std::int32_t token, float(&dots)[kTileRows]) {
+    affine_tile_dots<Bits>(*args.w, tile, args.xq + token * args.xq_stride, dots);
+  });
+}
+
+template void matmul<WeightType::f32>(const MatmulArgs&);
+template void matmul<WeightType::f16>(const MatmulArgs&);
+template void matmul<WeightType::bf16>(const MatmulArgs&);
+template void affine_matmul<8>(const MatmulArgs&);
+template void affine_matmul<4>(const MatmulArgs&);
 
 }  // namespace openelm::kernels::ref

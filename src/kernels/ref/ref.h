@@ -17,8 +17,15 @@ float silu(float z);
 /// The canonical fold of 16 partial sums by halves.
 float fold_sum(float (&partial)[16]);
 
-template <WeightType, Epilogue>
+template <WeightType>
 void matmul(const MatmulArgs& args);
+
+/// Affine weights of `Bits` bits.
+template <int Bits>
+void affine_matmul(const MatmulArgs& args);
+
+/// Whole numbers of one byte in their own order.
+void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq);
 
 template <KvType>
 void scores(const ScoresArgs& args);

@@ -44,10 +44,35 @@ inline __m256i cvtepi32_epi16(simde__m512i value) {
   for (int i = 0; i < 16; ++i) narrow[i] = static_cast<unsigned short>(wide[i]);
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(narrow));
 }
+inline __m128i cvtepi32_epi8(simde__m512i value) {
+  unsigned wide[16];
+  unsigned char narrow[16];
+  simde_mm512_storeu_si512(wide, value);
+  for (int i = 0; i < 16; ++i) narrow[i] = static_cast<unsigned char>(wide[i]);
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(narrow));
+}
+/// Four products of an unsigned and a signed byte added to each lane. Products are formed of the
+/// even and odd bytes apart, in 16 bits: the instruction for both at once would saturate.
+inline __m256i dpbusd(__m256i sum, __m256i u, __m256i s) {
+  const __m256i mask = _mm256_set1_epi16(0x00FF);
+  const __m256i even =
+      _mm256_madd_epi16(_mm256_and_si256(u, mask), _mm256_srai_epi16(_mm256_slli_epi16(s, 8), 8));
+  const __m256i odd = _mm256_madd_epi16(_mm256_srli_epi16(u, 8), _mm256_srai_epi16(s, 8));
+  return _mm256_add_epi32(sum, _mm256_add_epi32(even, odd));
+}
+inline simde__m512i dpbusd_epi32(simde__m512i sum, simde__m512i u, simde__m512i s) {
+  return join(dpbusd(split(sum).low, split(u).low, split(s).low),
+              dpbusd(split(sum).high, split(u).high, split(s).high));
+}
 inline simde__m512i cvtps_epi32(simde__m512 value) {
   const auto [low, high] = split(value);
   return join(_mm256_cvtps_epi32(_mm256_castsi256_ps(low)),
               _mm256_cvtps_epi32(_mm256_castsi256_ps(high)));
+}
+inline simde__m512 cvtepi32_ps(simde__m512i value) {
+  const auto [low, high] = split(value);
+  return simde_mm512_castsi512_ps(join(_mm256_castps_si256(_mm256_cvtepi32_ps(low)),
+                                       _mm256_castps_si256(_mm256_cvtepi32_ps(high))));
 }
 inline simde__m512i srai_epi32(simde__m512i value, int count) {
   const auto [low, high] = split(value);
@@ -65,7 +90,10 @@ inline __m256 extractf32x8_ps(simde__m512 value, int index) {
 #undef _mm512_cvtps_ph
 #undef _mm512_cvtepu16_epi32
 #undef _mm512_cvtepi32_epi16
+#undef _mm512_cvtepi32_epi8
+#undef _mm512_dpbusd_epi32
 #undef _mm512_cvtps_epi32
+#undef _mm512_cvtepi32_ps
 #undef _mm512_srai_epi32
 #undef _mm512_extractf32x8_ps
 
@@ -73,6 +101,9 @@ inline __m256 extractf32x8_ps(simde__m512 value, int index) {
 #define _mm512_cvtps_ph(value, rounding) emulation::cvtps_ph(value)
 #define _mm512_cvtepu16_epi32(value) emulation::cvtepu16_epi32(value)
 #define _mm512_cvtepi32_epi16(value) emulation::cvtepi32_epi16(value)
+#define _mm512_cvtepi32_epi8(value) emulation::cvtepi32_epi8(value)
+#define _mm512_dpbusd_epi32(sum, u, s) emulation::dpbusd_epi32(sum, u, s)
 #define _mm512_cvtps_epi32(value) emulation::cvtps_epi32(value)
+#define _mm512_cvtepi32_ps(value) emulation::cvtepi32_ps(value)
 #define _mm512_srai_epi32(value, count) emulation::srai_epi32(value, count)
 #define _mm512_extractf32x8_ps(value, index) emulation::extractf32x8_ps(value, index)

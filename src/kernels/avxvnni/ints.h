@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/avx2/rounding.h"
+#include "kernels/avx2/vec.h"
+
+namespace openelm::kernels {
+namespace {
+
+/// Whole numbers of 16 rows in two AVX2 registers, multiplied by AVX-VNNI.
+struct AvxVnniInts {
+  struct Sum {
+    __m256i lo, hi;
+  };
+  using Weights = Sum;   ///< four unsigned bytes of each row
+  using Quad = __m256i;  ///< four signed bytes in every lane
+  static constexpr int kValueBytes = 1;
+  static constexpr int kTiles = 1;
+  static constexpr int kMaxTokens = 6;
+
+  [[gnu::always_inline]] static Sum zero() {
+    return {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  }
+  [[gnu::always_inline]] static Sum add(Sum a, Sum b) {
+    return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
+  }
+  [[gnu::always_inline]] static Weights load_bytes(const std::byte* p) {
+    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
+  }
+  [[gnu::always_inline]] static void load_nibbles(const std::byte* p, Weights& first,
+                                                  Weights& second) {
+    const __m256i mask = _mm256_set1_epi8(0x0F);
+    const Weights w = load_bytes(p);
+    first = {_mm256_and_si256(w.lo, mask), _mm256_and_si256(w.hi, mask)};
+    second = {_mm256_and_si256(_mm256_srli_epi16(w.lo, 4), mask),
+              _mm256_and_si256(_mm256_srli_epi16(w.hi, 4), mask)};
+  }
+  [[gnu::always_inline]] static Quad broadcast(const std::byte* p) {
+    std::int32_t four;
+    __builtin_memcpy(&four, p, sizeof four);
+    return _mm256_set1_epi32(four);
+  }
+  [[gnu::always_inline]] static Sum dot(Sum sum, Weights w, Quad x) {
+    return {_mm256_dpbusd_avx_epi32(sum.lo, w.lo, x), _mm256_dpbusd_avx_epi32(sum.hi, w.hi, x)};
+  }
+  template <int Bits>
+  [[gnu::always_inline]] static Avx2Vec to_float(Sum sum, std::int32_t) {
+    return {_mm256_cvtepi32_ps(sum.lo), _mm256_cvtepi32_ps(sum.hi)};
+  }
+
+  /// 64 bytes of 4-bit quants as two quads of bytes, 128 bytes.
+  [[gnu::always_inline]] static void widen_nibbles(const std::byte* from, std::byte* to) {
+    Weights first;
+    Weights second;
+    load_nibbles(from, first, second);
+    store(to, first);
+    store(to + 64, second);
+  }
+
+  static std::uint32_t largest_magnitude(const float* x, std::int32_t n) {
+    return avx2_largest_magnitude(x, n);
+  }
+
+  /// values[i] = x[i] * factor to the nearest whole number; returns their sum. n is a multiple of
+  /// 16.
+  static std::int32_t round(const float* x, float factor, std::int32_t n, std::byte* values) {
+    const __m128 by = _mm_set1_ps(factor);
+    __m128i sum = _mm_setzero_si128();
+    for (std::int32_t i = 0; i < n; i += 16) {
+      const __m128i a = avx2_round_four(x + i, by);
+      const __m128i b = avx2_round_four(x + i + 4, by);
+      const __m128i c = avx2_round_four(x + i + 8, by);
+      const __m128i d = avx2_round_four(x + i + 12, by);
+      const __m128i packed = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i), packed);
+      sum = _mm_add_epi32(sum, _mm_add_epi32(_mm_add_epi32(a, b), _mm_add_epi32(c, d)));
+    }
+    return avx2_fold(sum);
+  }
+
+ private:
+  [[gnu::always_inline]] static void store(std::byte* p, Weights w) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), w.lo);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), w.hi);
+  }
+};
+
+}  // namespace
+}  // namespace openelm::kernels
