@@ -14,18 +14,20 @@ constexpr std::int32_t kMatmulBlockK = 512;
 /// Bytes of weights that are prefetched ahead, over all the streams that are read at once.
 constexpr std::int32_t kMatmulPrefetchBytes = 2048;
 
-/// Affine weights: length of a block of the sum, a multiple of every group size; the 8-bit quants
-/// of two tiles for it are 32 KiB.
+/// Affine weights: tiles and length of the sum, a multiple of every group size, of a block that
+/// stays in the first cache; its 8-bit quants are 32 KiB.
+constexpr std::int32_t kAffineBlockTiles = 2;
 constexpr std::int32_t kAffineBlockK = 1024;
 
 /// Affine weights: up to so many tokens take the weights as they stream from memory; more take them
 /// in blocks, and 4 bits widened.
 constexpr std::int32_t kAffineFewTokens = 8;
 
-/// Room for two widened tiles of such a block: bytes, and scales and biases of groups of 32.
-constexpr std::int32_t kAffineWidenedBytes = 2 * (kAffineBlockK * 16 + kAffineBlockK / 32 * 128);
+/// Room for such a block widened: bytes, and scales and biases of groups of 32.
+constexpr std::int32_t kAffineWidenedBytes =
+    kAffineBlockTiles * (kAffineBlockK * 16 + kAffineBlockK / 32 * 128);
 
-/// Affine weights: bytes prefetched ahead of each of the two streams.
-constexpr std::int32_t kAffinePrefetchBytes = 1024;
+/// Affine weights: bytes prefetched ahead, with few tokens.
+constexpr std::int32_t kAffinePrefetchBytes = 2048;
 
 }  // namespace openelm::kernels

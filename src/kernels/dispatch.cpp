@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -58,9 +57,8 @@ const KernelTable& select_by_name(std::string_view name, const std::string& subj
 }  // namespace
 
 std::size_t matmul_scratch_floats(std::int32_t m) noexcept {
-  const auto tokens = static_cast<std::size_t>(m);
-  return std::max(tokens * kMatmulGroupTiles * kTileRows,
-                  tokens * 2 * kTileRows + kAffineWidenedBytes / sizeof(float));
+  return static_cast<std::size_t>(m) * kMatmulGroupTiles * kTileRows +
+         kAffineWidenedBytes / sizeof(float);
 }
 
 VariantList variants() noexcept {

@@ -12,6 +12,15 @@ constexpr std::int64_t kLine = 16;  // floats of a cache line
 std::int64_t round_up(std::int64_t n) { return (n + kLine - 1) / kLine * kLine; }
 std::int64_t row_stride(std::int64_t n) { return round_up(n) + kLine; }
 
+/// Floats that hold a quantised row of k values, whatever the kernels and the group size.
+std::int64_t widest_quantised_row(std::int32_t k) {
+  constexpr std::int64_t kValueBytes = 2;
+  constexpr std::int64_t kSmallestGroup = 32;
+  constexpr std::int64_t kGroupBytes = sizeof(kernels::QuantisedGroup);
+  return (k * kValueBytes + (k + kSmallestGroup - 1) / kSmallestGroup * kGroupBytes) /
+         std::int64_t{sizeof(float)};
+}
+
 /// Hands out consecutive, line-aligned parts of one allocation; with no memory yet it only counts.
 class Carver {
  public:
@@ -41,6 +50,8 @@ Activations::Activations(const ModelConfig& config, std::int32_t max_rows, std::
     attn_width = std::max(attn_width, config.layers[l].n_heads * config.head_dim);
     ffn_width = std::max(ffn_width, config.layers[l].ffn_dim);
   }
+  const std::int32_t widest = std::max({config.model_dim, attn_width, ffn_width});
+  const std::int64_t quantised_floats = row_stride(widest_quantised_row(widest));
   const auto carve_rows = [&](float* memory) {
     Carver carver(memory);
     const auto take = [&](Rows& rows, std::int32_t width) {
@@ -52,6 +63,8 @@ Activations::Activations(const ModelConfig& config, std::int32_t max_rows, std::
     take(qkv, qkv_width);
     take(attn, attn_width);
     take(ffn, ffn_width);
+    quantised.stride = quantised_floats * std::int64_t{sizeof(float)};
+    quantised.data = reinterpret_cast<std::byte*>(carver.take(quantised_floats * max_rows));
     return carver.used();
   };
   rows_ = AlignedArray<float>(carve_rows(nullptr), "activations");
@@ -64,6 +77,7 @@ Activations::Activations(const ModelConfig& config, std::int32_t max_rows, std::
     for (WorkerScratch& w : workers_) {
       w.matmul = carver.take(static_cast<std::int64_t>(kernels::matmul_scratch_floats(max_rows)));
       w.row = carver.take(row_stride(config.model_dim));
+      w.quantised = reinterpret_cast<std::byte*>(carver.take(quantised_floats));
       w.q = carver.take(kQueryRows * config.head_dim);
       w.scores = carver.take(kQueryRows * kScoresStride);
       w.chunk_out = carver.take(kQueryRows * out_width);

@@ -20,15 +20,25 @@ struct Rows {
   float* row(std::int64_t r) const noexcept { return data + r * stride; }
 };
 
+/// Rows of activations rounded for affine weights (see KernelTable::quantise), `stride` bytes
+/// apart.
+struct QuantisedRows {
+  std::byte* data = nullptr;
+  std::int64_t stride = 0;
+
+  std::byte* row(std::int64_t r) const noexcept { return data + r * stride; }
+};
+
 /// Scratch of one worker.
 struct WorkerScratch {
-  float* matmul = nullptr;      // see kernels::matmul_scratch_floats
-  float* row = nullptr;         // one normalised row, [model_dim]
-  float* q = nullptr;           // [kQueryRows][head_dim]
-  float* scores = nullptr;      // [kQueryRows][kChunkKeys], rows `scores_stride` apart
-  float* chunk_out = nullptr;   // [kQueryRows][v_stride]
-  float* out = nullptr;         // [kQueryRows][v_stride]
-  std::byte* narrow = nullptr;  // a key and a value in the cache's type
+  float* matmul = nullptr;         // see kernels::matmul_scratch_floats
+  float* row = nullptr;            // one normalised row, [model_dim]
+  std::byte* quantised = nullptr;  // one row, as wide as any matrix
+  float* q = nullptr;              // [kQueryRows][head_dim]
+  float* scores = nullptr;         // [kQueryRows][kChunkKeys], rows `scores_stride` apart
+  float* chunk_out = nullptr;      // [kQueryRows][v_stride]
+  float* out = nullptr;            // [kQueryRows][v_stride]
+  std::byte* narrow = nullptr;     // a key and a value in the cache's type
 };
 
 /// All scratch memory of a forward pass, sized once for passes of up to `max_rows` tokens.
@@ -46,11 +56,12 @@ class Activations {
 
   std::int32_t max_rows() const noexcept { return max_rows_; }
 
-  Rows x;       // residual stream, [max_rows, model_dim]
-  Rows normed;  // [max_rows, model_dim]
-  Rows qkv;     // [max_rows, largest qkv_rows]
-  Rows attn;    // heads' outputs, [max_rows, largest n_heads * head_dim]
-  Rows ffn;     // [max_rows, largest ffn_dim]
+  Rows x;                   // residual stream, [max_rows, model_dim]
+  Rows normed;              // [max_rows, model_dim]
+  Rows qkv;                 // [max_rows, largest qkv_rows]
+  Rows attn;                // heads' outputs, [max_rows, largest n_heads * head_dim]
+  Rows ffn;                 // [max_rows, largest ffn_dim]
+  QuantisedRows quantised;  // [max_rows], as wide as any matrix
 
   const WorkerScratch& worker(int index) const noexcept {
     return workers_[static_cast<std::size_t>(index)];

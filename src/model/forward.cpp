@@ -39,7 +39,7 @@ class Pass {
   /// x += W_out · attention(norm(x))
   void attention_block(std::size_t layer) const noexcept {
     const LayerWeights& w = model_.weights.layers[layer];
-    multiply(Epilogue::store, w.qkv, normalise(w.attn_norm), acts_.qkv);
+    multiply(Epilogue::store, w.qkv, acts_.x, w.attn_norm, acts_.qkv);
     worker_.barrier();
     const AttentionLayer attention{
         ctx_,   model_.config, model_.config.layers[layer], w, model_.rope, cache_, acts_, batch_,
@@ -48,7 +48,7 @@ class Pass {
     worker_.barrier();
     attend(attention, worker_);
     worker_.barrier();
-    multiply(Epilogue::add, w.out, acts_.attn, acts_.x);
+    multiply(Epilogue::add, w.out, acts_.attn, nullptr, acts_.x);
     worker_.barrier();
   }
 
@@ -56,9 +56,9 @@ class Pass {
   void ffn_block(std::size_t layer) const noexcept {
     const LayerWeights& w = model_.weights.layers[layer];
     const Epilogue activation = model_.config.glu ? Epilogue::swiglu : Epilogue::silu;
-    multiply(activation, w.up, normalise(w.ffn_norm), acts_.ffn);
+    multiply(activation, w.up, acts_.x, w.ffn_norm, acts_.ffn);
     worker_.barrier();
-    multiply(Epilogue::add, w.down, acts_.ffn, acts_.x);
+    multiply(Epilogue::add, w.down, acts_.ffn, nullptr, acts_.x);
     worker_.barrier();
   }
 
@@ -66,37 +66,45 @@ class Pass {
   void head() const noexcept {
     const auto n_wanted = static_cast<std::int32_t>(batch_.wanted.size());
     if (n_wanted == 0) return;
-    const Range rows = worker_.share(n_wanted);
-    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-      norm_row(acts_.x.row(batch_.wanted[static_cast<std::size_t>(i)]), model_.weights.final_norm,
-               acts_.normed.row(i));
-    }
-    worker_.barrier();
-    matmul(ctx_, worker_, scratch_, Epilogue::store, model_.weights.head, acts_.normed, n_wanted,
+    const PackedMatrix& w = model_.weights.head;
+    const MatmulInput x = prepare(n_wanted, w, model_.weights.final_norm, [&](std::int64_t i) {
+      return acts_.x.row(batch_.wanted[static_cast<std::size_t>(i)]);
+    });
+    matmul(ctx_, worker_, scratch_, Epilogue::store, w, x, n_wanted,
            {batch_.logits, batch_.logits_stride});
   }
 
  private:
-  void multiply(Epilogue epilogue, const PackedMatrix& w, Rows x, Rows y) const noexcept {
-    matmul(ctx_, worker_, scratch_, epilogue, w, x, batch_.rows(), y);
+  /// Y = epilogue(norm(X) Wᵀ); without norm weights, of X itself.
+  void multiply(Epilogue epilogue, const PackedMatrix& w, Rows x, const float* norm,
+                Rows y) const noexcept {
+    const bool as_it_is = norm == nullptr && !w.format.affine();
+    const MatmulInput input =
+        as_it_is ? MatmulInput{.plain = x}
+                 : prepare(batch_.rows(), w, norm, [&](std::int64_t r) { return x.row(r); });
+    matmul(ctx_, worker_, scratch_, epilogue, w, input, batch_.rows(), y);
   }
 
-  void norm_row(const float* x, const float* weight, float* y) const noexcept {
-    ctx_.kernels.rms_norm(x, weight, model_.config.model_dim, model_.config.norm_eps, y);
-  }
-
-  /// RMSNorm of all rows of x. A single row is cheaper done by every worker than waited for.
-  Rows normalise(const float* weight) const noexcept {
-    if (batch_.rows() == 1) {
-      norm_row(acts_.x.row(0), weight, scratch_.row);
-      return {scratch_.row, 0};
-    }
-    const Range rows = worker_.share(batch_.rows());
+  /// Rows `row(0 .. n-1)` normalised (if there are weights for it) and in the form that W reads. A
+  /// single row is cheaper prepared by every worker than waited for.
+  template <typename RowOf>
+  MatmulInput prepare(std::int32_t n, const PackedMatrix& w, const float* norm,
+                      const RowOf& row) const noexcept {
+    const kernels::KernelTable& k = ctx_.kernels;
+    const bool alone = n == 1;
+    const MatmulInput out = alone ? MatmulInput{{scratch_.row, 0}, {scratch_.quantised, 0}}
+                                  : MatmulInput{acts_.normed, acts_.quantised};
+    const Range rows = alone ? Range{0, 1} : worker_.share(n);
     for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-      norm_row(acts_.x.row(r), weight, acts_.normed.row(r));
+      const float* x = row(r);
+      if (norm != nullptr) {
+        k.rms_norm(x, norm, model_.config.model_dim, model_.config.norm_eps, out.plain.row(r));
+        x = out.plain.row(r);
+      }
+      if (w.format.affine()) k.quantise(x, w.k, w.format.group_size, out.quantised.row(r));
     }
-    worker_.barrier();
-    return acts_.normed;
+    if (!alone) worker_.barrier();
+    return out;
   }
 
   const ExecContext& ctx_;

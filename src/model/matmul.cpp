@@ -29,7 +29,7 @@ int row_parts(std::int64_t n_units, std::int32_t m, int worker_count) noexcept {
 }  // namespace
 
 void matmul(const ExecContext& ctx, const Worker& worker, const WorkerScratch& scratch,
-            kernels::Epilogue epilogue, const PackedMatrix& w, Rows x, std::int32_t m,
+            kernels::Epilogue epilogue, const PackedMatrix& w, const MatmulInput& x, std::int32_t m,
             Rows y) noexcept {
   const std::int32_t unit = epilogue == kernels::Epilogue::swiglu ? 2 : 1;
   const std::int64_t n_units = w.n_tiles() / unit;
@@ -40,8 +40,10 @@ void matmul(const ExecContext& ctx, const Worker& worker, const WorkerScratch& s
   const auto kernel = ctx.kernels.matmul[kernels::matmul_kind(w.format)];
   kernel({.w = &w,
           .epilogue = epilogue,
-          .x = x.row(rows.begin),
-          .x_stride = x.stride,
+          .x = x.plain.row(rows.begin),
+          .x_stride = x.plain.stride,
+          .xq = x.quantised.row(rows.begin),
+          .xq_stride = x.quantised.stride,
           .m = static_cast<std::int32_t>(rows.size()),
           .y = y.row(rows.begin),
           .y_stride = y.stride,

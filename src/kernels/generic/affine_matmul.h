@@ -8,35 +8,39 @@
 namespace openelm::kernels {
 namespace {
 
-/// One or two tiles with all tokens, in pieces that fit the registers. Tokens are split evenly.
+/// All tiles of `strip` with all tokens, in pieces that fit the registers. Tokens are split evenly.
+/// With one token, tile follows tile as in memory: a single stream is what prefetching does best.
 template <class V, class Ints, int Bits>
 void accumulate_affine_all(const AffineStrip& strip, std::int32_t n_tiles, std::int32_t n_tokens) {
   constexpr int kMost = Ints::kMaxTokens;
   const std::int32_t n_blocks = (n_tokens + kMost - 1) / kMost;
-  std::int32_t token = 0;
-  for (std::int32_t block = 0; block < n_blocks; ++block) {
-    const int tokens = (n_tokens - token) / (n_blocks - block);
-    AffineStrip piece = strip;
-    piece.x += token * strip.x_token;
-    piece.y += token * strip.y_token;
-    if (block > 0) piece.prefetch = 0;
-    const auto kernel = n_tiles == 2 ? affine_strip_kernel<V, Ints, Bits, 2, kMost>(tokens)
-                                     : affine_strip_kernel<V, Ints, Bits, 1, kMost>(tokens);
-    kernel(piece);
-    token += tokens;
+  for (std::int32_t tile = 0; tile < n_tiles;) {
+    const int tiles = n_tokens > 1 && n_tiles - tile >= Ints::kTiles ? Ints::kTiles : 1;
+    std::int32_t token = 0;
+    for (std::int32_t block = 0; block < n_blocks; ++block) {
+      const int tokens = (n_tokens - token) / (n_blocks - block);
+      AffineStrip piece = strip;
+      piece.w += tile * strip.w_tile;
+      piece.x += token * strip.x_token;
+      piece.y += tile * strip.y_tile + token * strip.y_token;
+      const auto kernel = tiles == 1
+                              ? affine_strip_kernel<V, Ints, Bits, 1, kMost>(tokens)
+                              : affine_strip_kernel<V, Ints, Bits, Ints::kTiles, kMost>(tokens);
+      kernel(piece);
+      token += tokens;
+    }
+    tile += tiles;
   }
 }
 
-/// A run of groups of a 4-bit tile, rewritten as an 8-bit one.
+/// A run of groups of 4-bit tiles, rewritten at `out` as 8-bit ones.
 template <class Ints>
-void widen_nibbles(const AffineStrip& strip, std::int32_t n_tiles, std::byte* out,
-                   AffineStrip& wide) {
+AffineStrip widen_nibbles(const AffineStrip& strip, std::int32_t n_tiles, std::byte* out) {
   const auto header = static_cast<std::ptrdiff_t>(2 * 16 * size_of(strip.type));
-  wide = strip;
+  AffineStrip wide = strip;
   wide.w = out;
   wide.w_group = header + strip.group_size * 16;
   wide.w_tile = wide.w_group * strip.n_groups;
-  wide.prefetch = 0;
   for (std::int32_t tile = 0; tile < n_tiles; ++tile) {
     const std::byte* from = strip.w + tile * strip.w_tile;
     for (std::int32_t group = 0; group < strip.n_groups; ++group) {
@@ -48,11 +52,12 @@ void widen_nibbles(const AffineStrip& strip, std::int32_t n_tiles, std::byte* ou
       from += strip.w_group;
     }
   }
+  return wide;
 }
 
-/// Pairs of tiles pass over all tokens, a run of groups at a time, so that the run's weights stay
-/// in the first cache while the tokens stream from the second. With many tokens 4-bit weights are
-/// widened once for all of them.
+/// Groups of tiles pass over all tokens, a run of weight groups at a time: few tiles, so that their
+/// weights stay in the first cache while the tokens stream from the second. With many tokens 4-bit
+/// weights are widened once for all of them.
 template <class V, class Ints, int Bits>
 void affine_matmul(const MatmulArgs& args) {
   const PackedMatrix& w = *args.w;
@@ -61,37 +66,39 @@ void affine_matmul(const MatmulArgs& args) {
   const std::int32_t run = few_tokens ? n_groups : kAffineBlockK / w.format.group_size;
   const auto x_group =
       static_cast<std::ptrdiff_t>(sizeof(QuantisedGroup)) + w.format.group_size * Ints::kValueBytes;
-  for (std::int32_t tile = args.tile_begin; tile < args.tile_end; tile += 2) {
-    const std::int32_t n_tiles = args.tile_end - tile < 2 ? 1 : 2;
-    for (std::int32_t group = 0; group < n_groups; group += run) {
-      const AffineStrip strip{
-          .w = w.tile(tile) + group * static_cast<std::ptrdiff_t>(w.group_bytes()),
-          .w_tile = static_cast<std::ptrdiff_t>(w.tile_bytes()),
-          .w_group = static_cast<std::ptrdiff_t>(w.group_bytes()),
-          .prefetch = kAffinePrefetchBytes,
-          .type = w.format.type,
-          .group_size = w.format.group_size,
-          .n_groups = n_groups - group < run ? n_groups - group : run,
-          .x = args.xq + group * x_group,
-          .x_token = args.xq_stride,
-          .y = args.scratch,
-          .y_tile = std::ptrdiff_t{args.m} * 16,
-          .y_token = 16,
-          .resume = group > 0,
-      };
-      if constexpr (Bits == 4) {
-        if (!few_tokens) {
-          AffineStrip wide;
-          widen_nibbles<Ints>(strip, n_tiles,
-                              reinterpret_cast<std::byte*>(args.scratch + n_tiles * strip.y_tile),
-                              wide);
+  const std::ptrdiff_t y_tile = std::ptrdiff_t{args.m} * 16;
+  auto* const widened = reinterpret_cast<std::byte*>(args.scratch + kMatmulGroupTiles * y_tile);
+
+  for (std::int32_t begin = args.tile_begin; begin < args.tile_end; begin += kMatmulGroupTiles) {
+    const std::int32_t left = args.tile_end - begin;
+    const std::int32_t end = begin + (left < kMatmulGroupTiles ? left : kMatmulGroupTiles);
+    for (std::int32_t tile = begin; tile < end; tile += kAffineBlockTiles) {
+      const std::int32_t n_tiles = end - tile < kAffineBlockTiles ? end - tile : kAffineBlockTiles;
+      for (std::int32_t group = 0; group < n_groups; group += run) {
+        const AffineStrip strip{
+            .w = w.tile(tile) + group * static_cast<std::ptrdiff_t>(w.group_bytes()),
+            .w_tile = static_cast<std::ptrdiff_t>(w.tile_bytes()),
+            .w_group = static_cast<std::ptrdiff_t>(w.group_bytes()),
+            .prefetch = kAffinePrefetchBytes,
+            .type = w.format.type,
+            .group_size = w.format.group_size,
+            .n_groups = n_groups - group < run ? n_groups - group : run,
+            .x = args.xq + group * x_group,
+            .x_token = args.xq_stride,
+            .y = args.scratch + (tile - begin) * y_tile,
+            .y_tile = y_tile,
+            .y_token = 16,
+            .resume = group > 0,
+        };
+        if (Bits == 4 && !few_tokens) {
+          const AffineStrip wide = widen_nibbles<Ints>(strip, n_tiles, widened);
           accumulate_affine_all<V, Ints, 8>(wide, n_tiles, args.m);
-          continue;
+        } else {
+          accumulate_affine_all<V, Ints, Bits>(strip, n_tiles, args.m);
         }
       }
-      accumulate_affine_all<V, Ints, Bits>(strip, n_tiles, args.m);
     }
-    apply_epilogue<V>(args, tile, tile + n_tiles);
+    apply_epilogue<V>(args, begin, end);
   }
 }
 

@@ -28,9 +28,11 @@ struct AffineStrip {
   bool resume;             ///< go on from the y found, instead of from 0
 };
 
-/// Scales or biases of 16 rows.
+/// Scales or biases of 16 rows. The type is kept from the optimiser, which would otherwise make
+/// three copies of the whole loop around.
 template <class V>
 [[gnu::always_inline]] inline V load_numbers(WeightType type, const std::byte* at) {
+  __asm__("" : "+r"(type));
   if (type == WeightType::bf16) return V::load_bf16(at);
   if (type == WeightType::f16) return V::load_f16(at);
   return V::load(reinterpret_cast<const float*>(at));
@@ -41,7 +43,7 @@ template <class V>
 template <class V, class Ints, int Bits, int Tiles, int Tokens>
 void accumulate_affine(const AffineStrip& strip) {
   using Sum = typename Ints::Sum;
-  constexpr int kUnroll = 4;  // quads; a group has 8, 16 or 32
+  constexpr int kUnroll = 8;  // quads; a group has 8, 16 or 32
   constexpr int kChains = Tiles * Tokens >= 4 ? 1 : Tiles * Tokens >= 2 ? 2 : 4;
   const std::ptrdiff_t number = static_cast<std::ptrdiff_t>(size_of(strip.type));
   const std::ptrdiff_t header = 2 * 16 * number;
@@ -88,15 +90,17 @@ void accumulate_affine(const AffineStrip& strip) {
     };
 
     std::ptrdiff_t at = header;
+    const std::ptrdiff_t x_end = strip.group_size * Ints::kValueBytes;
     constexpr std::ptrdiff_t kQuadBytes = 4 * Ints::kValueBytes;
-    for (std::ptrdiff_t x_at = 0; x_at < strip.group_size * Ints::kValueBytes;) {
-#pragma GCC unroll 4
+    for (std::ptrdiff_t x_at = 0; x_at < x_end;) {
+      __asm__("" : "+r"(x_at));
+#pragma GCC unroll 8
       for (int i = 0; i < kUnroll; i += Bits == 8 ? 1 : 2) {
         typename Ints::Weights first[Tiles];
         typename Ints::Weights second[Tiles];
 #pragma GCC unroll 16
         for (int tile = 0; tile < Tiles; ++tile) {
-          __builtin_prefetch(w[tile] + at + strip.prefetch);
+          if constexpr (Tokens <= 3) __builtin_prefetch(w[tile] + at + strip.prefetch);
           if constexpr (Bits == 8) {
             first[tile] = Ints::load_bytes(w[tile] + at);
           } else {
