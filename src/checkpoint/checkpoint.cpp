@@ -6,10 +6,12 @@
 
 #include <openelm/error.h>
 
+#include "checkpoint/affine_tensor.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/json_text.h"
 #include "checkpoint/message_text.h"
 #include "checkpoint/mlx_config.h"
+#include "checkpoint/quantization_config.h"
 #include "checkpoint/tensor_layout.h"
 #include "checkpoint/tensor_source.h"
 #include "checkpoint/weight_files.h"
@@ -59,30 +61,38 @@ std::string display_name(const fs::path& folder) {
   return path.filename().string();
 }
 
-ModelConfig read_config(const fs::path& folder) {
+struct FolderConfig {
+  ModelConfig model;
+  QuantizationConfig quantization;
+};
+
+FolderConfig read_config(const fs::path& folder) {
   const fs::path file = folder / "config.json";
   const nlohmann::json object = read_json_file(file);
-  for (const char* field : {"quantization", "quantization_config"}) {
-    if (object.contains(field) && !object[field].is_null()) {
-      throw Error(file.string() + ": has a " + in_quotes(field) +
-                  " entry: quantised MLX checkpoints are not supported in this version");
-    }
-  }
-  ModelConfig config =
-      is_mlx_config(object) ? parse_mlx_config(object, file) : parse_hf_config(object, file);
-  if (config.name.empty()) config.name = display_name(folder);
+  FolderConfig config{
+      is_mlx_config(object) ? parse_mlx_config(object, file) : parse_hf_config(object, file),
+      QuantizationConfig::read(object, file)};
+  if (config.model.name.empty()) config.model.name = display_name(folder);
   return config;
+}
+
+/// "layers.3.ffn.proj_1.weight" -> "layers.3.ffn.proj_1": MLX's path of the module.
+std::string_view module_of(std::string_view weight) {
+  constexpr std::string_view kSuffix = ".weight";
+  return weight.ends_with(kSuffix) ? weight.substr(0, weight.size() - kSuffix.size()) : weight;
 }
 
 /// The files' tensors under their canonical names, brought to what the architecture uses.
 class Assembly {
  public:
-  Assembly(const ModelConfig& config, WeightFiles weights)
-      : config_(config), weights_(std::move(weights)) {
+  Assembly(FolderConfig config, WeightFiles weights)
+      : config_(std::move(config.model)),
+        quantization_(std::move(config.quantization)),
+        weights_(std::move(weights)) {
     for (StoredTensor& tensor : weights_.tensors) {
       const auto [at, added] = stored_.emplace(canonical_name(tensor.entry.name), &tensor);
       if (!added) {
-        fail(tensor, "stands for the same weights as " + in_quotes(at->second->entry.name));
+        fail_at(tensor, "stands for the same weights as " + in_quotes(at->second->entry.name));
       }
     }
   }
@@ -96,42 +106,70 @@ class Assembly {
   }
 
  private:
-  static std::string place(const StoredTensor& tensor) {
-    return tensor.file->path().string() + ": tensor " + in_quotes(tensor.entry.name);
-  }
-
-  [[noreturn]] static void fail(const StoredTensor& tensor, const std::string& what) {
-    throw Error(place(tensor) + " " + what);
-  }
-
   TensorView take(const TensorSpec& spec) {
     const auto node = stored_.extract(spec.name);
     if (node.empty()) fail_missing(spec);
     const StoredTensor& tensor = *node.mapped();
-    const SafetensorsEntry& entry = tensor.entry;
-    const auto type = weight_type_of(entry.dtype);
-    if (!type) {
-      fail(tensor, "has dtype " + in_quotes(entry.dtype) + ", weights may be F32, F16 or BF16");
-    }
-    TensorView view{.name = entry.name,
-                    .format = {.type = *type},
-                    .shape = entry.shape,
-                    .data = entry.data,
-                    .file = tensor.file};
+    // As in mlx-lm, the scales make a matrix a quantised one, and the configuration says how.
+    const StoredTensor* const scales =
+        spec.shape.size() == 2 ? extract_part(spec.name, ".scales") : nullptr;
+    TensorView view = scales == nullptr ? plain(tensor) : affine(tensor, *scales, spec);
     const bool row_per_token = spec.name == kEmbedding || spec.name == kHead;
     if (row_per_token) drop_padding_rows(tensor, view, spec.shape[0]);
     require_shape(view, spec.shape);
     return view;
   }
 
+  const StoredTensor* extract_part(std::string_view weight, const char* suffix) {
+    const auto node = stored_.extract(std::string(module_of(weight)) + suffix);
+    return node.empty() ? nullptr : node.mapped();
+  }
+
+  static TensorView plain(const StoredTensor& tensor) {
+    const SafetensorsEntry& entry = tensor.entry;
+    const auto type = weight_type_of(entry.dtype);
+    if (!type) {
+      const bool quants = entry.dtype == "U32" && entry.shape.size() == 2;
+      fail_at(tensor,
+              "has dtype " + in_quotes(entry.dtype) +
+                  (quants ? ", but its .scales are missing" : ", weights may be F32, F16 or BF16"));
+    }
+    return {.name = entry.name,
+            .format = {.type = *type},
+            .shape = entry.shape,
+            .data = entry.data,
+            .file = tensor.file};
+  }
+
+  TensorView affine(const StoredTensor& tensor, const StoredTensor& scales,
+                    const TensorSpec& spec) {
+    const std::string_view module = module_of(tensor.entry.name);
+    if (!quantization_.present()) {
+      fail_at(scales, "is there, but config.json has no \"quantization\" entry");
+    }
+    const auto groups = quantization_.of(module);
+    if (!groups) {
+      fail_at(scales, "is there, but \"quantization\" in config.json says that " +
+                          in_quotes(module) + " is not quantised");
+    }
+    const StoredTensor* const biases = extract_part(spec.name, ".biases");
+    if (biases == nullptr) {
+      fail_at(scales, "is there, but " + in_quotes(std::string(module) + ".biases") +
+                          " is missing: supported is MLX's affine format");
+    }
+    return view_affine({tensor, scales, *biases}, *groups, spec);
+  }
+
   /// Training pads the vocabulary to a round number of rows that are never tokens.
   void drop_padding_rows(const StoredTensor& tensor, TensorView& view, std::int64_t vocab) {
     if (view.shape.size() != 2 || view.shape[0] <= vocab) return;
-    warnings_.push_back(place(tensor) + " has " + std::to_string(view.shape[0]) +
+    warnings_.push_back(place_of(tensor) + " has " + std::to_string(view.shape[0]) +
                         " rows for a vocabulary of " + std::to_string(vocab) +
                         ", the rows past it are ignored");
     const auto rows = static_cast<std::size_t>(view.shape[0]);
-    view.data = view.data.first(view.data.size() / rows * static_cast<std::size_t>(vocab));
+    for (auto* part : {&view.data, &view.scales, &view.biases}) {
+      *part = part->first(part->size() / rows * static_cast<std::size_t>(vocab));
+    }
     view.shape[0] = vocab;
   }
 
@@ -165,7 +203,8 @@ class Assembly {
   /// What is left in the files after the architecture has taken its tensors.
   void judge_leftovers() {
     if (const auto head = stored_.extract(std::string(kHead)); !head.empty()) {
-      warnings_.push_back(place(*head.mapped()) +
+      for (const char* suffix : {".scales", ".biases"}) extract_part(kHead, suffix);
+      warnings_.push_back(place_of(*head.mapped()) +
                           " is not used: config.json says that the embedding is the head");
     }
     std::vector<std::string> unused = weights_.unlisted;
@@ -187,15 +226,16 @@ class Assembly {
     const char* const digits = name.data() + kLayers.size();
     const auto [end, error] = std::from_chars(digits, name.data() + name.size(), layer);
     if (end != digits && (error != std::errc{} || layer >= config_.layers.size())) {
-      fail(tensor, "belongs to a layer past num_transformer_layers in config.json, which is " +
-                       std::to_string(config_.layers.size()));
+      fail_at(tensor, "belongs to a layer past num_transformer_layers in config.json, which is " +
+                          std::to_string(config_.layers.size()));
     }
     if (name.ends_with(".attn.q_norm.weight") || name.ends_with(".attn.k_norm.weight")) {
-      fail(tensor, "is present, but normalize_qk_projections in config.json is not true");
+      fail_at(tensor, "is present, but normalize_qk_projections in config.json is not true");
     }
   }
 
-  const ModelConfig& config_;
+  ModelConfig config_;
+  QuantizationConfig quantization_;
   WeightFiles weights_;
   std::map<std::string, const StoredTensor*, std::less<>> stored_;
   std::vector<std::string> warnings_;
@@ -205,8 +245,8 @@ class Assembly {
 
 Checkpoint open_checkpoint(const std::filesystem::path& folder) {
   check_folder(folder);
-  const ModelConfig config = read_config(folder);
-  return Assembly(config, open_weight_files(folder)).finish();
+  FolderConfig config = read_config(folder);
+  return Assembly(std::move(config), open_weight_files(folder)).finish();
 }
 
 }  // namespace openelm

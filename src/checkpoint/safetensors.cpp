@@ -31,6 +31,13 @@ std::uint64_t little_endian_u64(std::span<const std::byte> bytes) {
   return value;
 }
 
+/// Bytes of one number of the types whose data is read.
+std::optional<std::uint64_t> element_size(std::string_view dtype) {
+  if (dtype == "U32") return 4;
+  const auto type = weight_type_of(dtype);
+  return type ? std::optional<std::uint64_t>(size_of(*type)) : std::nullopt;
+}
+
 /// One pass over one file: the fields that all messages and checks need.
 class Parser {
  public:
@@ -101,10 +108,10 @@ class Parser {
     std::tie(tensor.begin, tensor.end) = read_offsets(name, fields);
     const std::uint64_t count = element_count(tensor.entry);
     const std::uint64_t bytes = tensor.end - tensor.begin;
-    const auto type = weight_type_of(tensor.entry.dtype);
-    if (type && bytes != count * size_of(*type)) {
+    const auto size = element_size(tensor.entry.dtype);
+    if (size && bytes != count * *size) {
       fail(name, tensor.entry.dtype + " of shape " + shape_text(tensor.entry.shape) + " needs " +
-                     std::to_string(count * size_of(*type)) + " bytes, data_offsets give " +
+                     std::to_string(count * *size) + " bytes, data_offsets give " +
                      std::to_string(bytes));
     }
     return tensor;

@@ -24,8 +24,9 @@ std::optional<WeightType> weight_type_of(std::string_view dtype);
 
 /// Reads the header of a safetensors file held in memory. Every byte of the file belongs to the
 /// header or to exactly one tensor; a file with overlaps, holes or bytes left over is refused, as
-/// the format's reference library does. Data of a weight type is as long as its shape says; other
-/// types are kept by name only. `where` begins the messages. Throws Error.
+/// the format's reference library does. Data of a weight type, or of the words (U32) that hold
+/// quantised weights, is as long as its shape says; other types are kept by name only. `where`
+/// begins the messages. Throws Error.
 std::vector<SafetensorsEntry> parse_safetensors(std::span<const std::byte> file,
                                                 const std::string& where);
 

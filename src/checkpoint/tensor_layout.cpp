@@ -31,7 +31,9 @@ std::vector<TensorSpec> expected_tensors(const ModelConfig& config) {
 std::string canonical_name(std::string_view spelled) {
   constexpr std::string_view kPrefix = "transformer.";
   if (spelled.starts_with(kPrefix)) spelled.remove_prefix(kPrefix.size());
-  return spelled == "classifier.weight" ? "lm_head.weight" : std::string(spelled);
+  constexpr std::string_view kCoreNetHead = "classifier.";
+  if (!spelled.starts_with(kCoreNetHead)) return std::string(spelled);
+  return "lm_head." + std::string(spelled.substr(kCoreNetHead.size()));
 }
 
 }  // namespace openelm

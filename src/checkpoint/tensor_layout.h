@@ -19,7 +19,7 @@ struct TensorSpec {
 std::vector<TensorSpec> expected_tensors(const ModelConfig& config);
 
 /// Hugging Face's and CoreNet's spellings brought to the canonical name: without "transformer.",
-/// the head as "lm_head.weight".
+/// the head as "lm_head.weight". The parts of quantised matrices (".scales") likewise.
 std::string canonical_name(std::string_view spelled);
 
 }  // namespace openelm

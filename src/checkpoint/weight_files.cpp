@@ -88,6 +88,14 @@ void open_shard(WeightFiles& weights, const fs::path& path,
 
 }  // namespace
 
+std::string place_of(const StoredTensor& tensor) {
+  return tensor.file->path().string() + ": tensor " + in_quotes(tensor.entry.name);
+}
+
+void fail_at(const StoredTensor& tensor, const std::string& what) {
+  throw Error(place_of(tensor) + " " + what);
+}
+
 WeightFiles open_weight_files(const fs::path& folder) {
   WeightFiles weights;
   if (lists(folder, kIndexName)) {

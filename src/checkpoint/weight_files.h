@@ -16,6 +16,12 @@ struct StoredTensor {
   const MappedFile* file = nullptr;
 };
 
+/// "<file>: tensor "<name>"", with which messages about a tensor begin.
+std::string place_of(const StoredTensor& tensor);
+
+/// Throws Error "<place> <what>".
+[[noreturn]] void fail_at(const StoredTensor& tensor, const std::string& what);
+
 /// All the tensors of a model folder, by the names that its files use.
 struct WeightFiles {
   std::filesystem::path origin;  ///< the index or the one file that was opened

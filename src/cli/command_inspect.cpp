@@ -39,6 +39,7 @@ struct Inspection {
   const Checkpoint* checkpoint = nullptr;
   std::map<std::string, std::size_t> formats;  ///< tensors of each format
   std::uint64_t weight_bytes = 0;
+  double bits_per_weight = 0;
   std::vector<std::string> cpu_supports;
   std::vector<std::string> compiled_in;
   std::string in_use;
@@ -59,6 +60,8 @@ Inspection inspect(const std::filesystem::path& folder, const Checkpoint& checkp
     ++result.formats[to_string(tensor.format)];
     result.weight_bytes += tensor.bytes();
   }
+  result.bits_per_weight = 8.0 * static_cast<double>(result.weight_bytes) /
+                           static_cast<double>(checkpoint.config.parameter_count());
   for (const kernels::Variant& variant : kernels::variants()) {
     if (variant.table != nullptr) result.compiled_in.emplace_back(variant.name);
     if (variant.supported) result.cpu_supports.emplace_back(variant.name);
@@ -109,6 +112,7 @@ Json to_json(const Inspection& seen, bool with_tensors) {
               {"layers", std::move(layers)},
               {"parameters", config.parameter_count()},
               {"formats", seen.formats},
+              {"bits_per_weight", seen.bits_per_weight},
               {"memory", {{"weight_bytes", seen.weight_bytes}, {"kv_cache_bytes", std::move(kv)}}},
               {"cpu",
                {{"supports", seen.cpu_supports},
@@ -132,7 +136,7 @@ std::string layer_table(const ModelConfig& config) {
 std::string tensor_table(const TensorSource& tensors) {
   std::string text = "\ntensors\n";
   for (const auto& [name, tensor] : tensors.all()) {
-    text += fmt::format("  {:<55}  {:<4}  {}\n", tensor.name, to_string(tensor.format),
+    text += fmt::format("  {:<55}  {:<7}  {}\n", tensor.name, to_string(tensor.format),
                         fmt::join(tensor.shape, " x "));
   }
   return text;
@@ -154,7 +158,7 @@ std::string to_text(const Inspection& seen, bool with_tensors) {
       fmt::format("path         {}\n", seen.folder.string()) +
       fmt::format("parameters   {} ({})\n", format_count(config.parameter_count()),
                   config.parameter_count()) +
-      fmt::format("format       {}\n", formats) +
+      fmt::format("format       {}, {:.2f} bits a weight\n", formats, seen.bits_per_weight) +
       fmt::format("layers       {}, model width {}, head width {}\n", config.layers.size(),
                   config.model_dim, config.head_dim) +
       fmt::format("vocabulary   {} (BOS {}, EOS {}), head {}\n", config.vocab_size, config.bos_id,

@@ -171,29 +171,30 @@ TEST_F(Opened, TypesMayDifferFromTensorToTensor) {
             WeightType::bf16);
 }
 
-TEST_F(Opened, QuantisedCheckpointsAreRefusedForNow) {
-  for (const char* field : {"quantization", "quantization_config"}) {
-    model_ = ModelFolder::load();
-    model_.config[field] = {{"group_size", 64}, {"bits", 4}};
-    model_.write(folder_.path());
-    expect_error(folder_.path(), {"config.json", field, "quantised", "not supported"});
-    model_.config[field] = nullptr;
-    EXPECT_NO_THROW(open());
-  }
-}
-
 /// Writes a file of the right size with no data on disk: a whole 270M would be slow to write.
+/// `linear` is the format of the matrices but for the embedding.
 void write_sparse_mlx_weights(const std::filesystem::path& path, const ModelConfig& config,
-                              std::int64_t rows) {
+                              std::int64_t rows, const WeightFormat& linear = {WeightType::f16}) {
   OrderedJson header;
   std::uint64_t offset = 0;
-  for (TensorSpec spec : expected_tensors(config)) {
-    if (spec.name == "token_embeddings.weight") spec.shape[0] = rows;
-    std::uint64_t bytes = 2;
-    for (const std::int64_t extent : spec.shape) bytes *= static_cast<std::uint64_t>(extent);
-    header[spec.name] = {
-        {"dtype", "F16"}, {"shape", spec.shape}, {"data_offsets", {offset, offset + bytes}}};
+  const auto add = [&](const std::string& name, const char* dtype, const Shape& shape) {
+    std::uint64_t bytes = std::string_view(dtype) == "U32" ? 4 : 2;
+    for (const std::int64_t extent : shape) bytes *= static_cast<std::uint64_t>(extent);
+    header[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
+  };
+  for (TensorSpec spec : expected_tensors(config)) {
+    const bool embedding = spec.name == "token_embeddings.weight";
+    if (embedding) spec.shape[0] = rows;
+    if (embedding || spec.shape.size() != 2 || !linear.affine()) {
+      add(spec.name, "F16", spec.shape);
+      continue;
+    }
+    const std::string module = spec.name.substr(0, spec.name.rfind('.'));
+    add(spec.name, "U32", {spec.shape[0], spec.shape[1] * linear.bits / 32});
+    for (const char* part : {".scales", ".biases"}) {
+      add(module + part, "F16", {spec.shape[0], spec.shape[1] / linear.group_size});
+    }
   }
   const std::string start = assemble(header.dump(), "");
   write_file(path, start);
@@ -248,6 +249,24 @@ TEST_F(MlxFolder, OpensWithoutItsPaddingRows) {
             32000U * 1280U * 2U);
 }
 
+TEST_F(MlxFolder, LinearLayersMayBeQuantized) {
+  // Apple's converter quantises linear layers, with the embedding, which is also the head, left in
+  // 16 bits.
+  for (const std::int32_t group_size : {32, 64}) {
+    const WeightFormat format{WeightType::f16, 4, group_size};
+    write_sparse_mlx_weights(folder_ / "weights.safetensors", expected_, 32128, format);
+    config_["quantization"] = {{"group_size", group_size}, {"bits", 4}};
+    write_config();
+    const Checkpoint checkpoint = open_checkpoint(folder_.path());
+    const auto& tensors = checkpoint.tensors;
+    EXPECT_EQ(tensors.require("token_embeddings.weight", Shape{32000, 1280}).format,
+              WeightFormat{WeightType::f16});
+    const auto& up = tensors.require("layers.15.ffn.proj_1.weight", Shape{10240, 1280});
+    EXPECT_EQ(up.format, format);
+    EXPECT_EQ(static_cast<double>(up.bytes()), 10240 * 1280 * format.bits_per_weight() / 8);
+  }
+}
+
 TEST_F(MlxFolder, OtherSizesTensorsAreRefused) {
   config_["model_name"] = "OpenELM-450M";
   write_config();
@@ -268,7 +287,7 @@ TEST_F(MlxFolder, FaultsOfTheConfigurationAreNamed) {
   expect_refused("vocab_size", nullptr, {"config.json", "vocab_size", "missing"});
   expect_refused("vocab_size", "32000", {"config.json", "vocab_size", "whole number"});
   expect_refused("max_context_length", nullptr, {"config.json", "max_context_length", "missing"});
-  expect_refused("quantization", {{"bits", 4}}, {"config.json", "quantization", "not supported"});
+  expect_refused("quantization", {{"bits", 4}}, {"config.json", "quantization", "group_size"});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "checkpoint/model_folder.h"
+#include "checkpoint/quantized_model.h"
 
 namespace openelm::test {
 namespace {
@@ -63,8 +64,11 @@ bool open_and_touch(const std::filesystem::path& folder) {
     const Checkpoint checkpoint = open_checkpoint(folder);
     for (const auto& [name, tensor] : checkpoint.tensors.all()) {
       char ends[2];
-      std::memcpy(&ends[0], &tensor.data.front(), 1);
-      std::memcpy(&ends[1], &tensor.data.back(), 1);
+      for (const auto part : {tensor.data, tensor.scales, tensor.biases}) {
+        if (part.empty()) continue;
+        std::memcpy(&ends[0], &part.front(), 1);
+        std::memcpy(&ends[1], &part.back(), 1);
+      }
       checkpoint.tensors.release(tensor);
     }
     return true;
@@ -119,6 +123,40 @@ TEST_F(Fuzz, HeaderText) {
   Damage damage(3);
   const std::string header = model_.weights.header.dump();
   for (int i = 0; i < 400; ++i) {
+    write_file(folder_ / "model.safetensors", assemble(damage.apply(header), model_.weights.data));
+    open_and_touch(folder_.path());
+  }
+}
+
+class FuzzQuantized : public Fuzz {
+ protected:
+  void SetUp() override {
+    quantize_matrices(model_);
+    model_.config["quantization"]["transformer.layers.0.ffn.proj_1"] = {{"bits", 4},
+                                                                        {"group_size", 32}};
+    Fuzz::SetUp();
+  }
+};
+
+TEST_F(FuzzQuantized, QuantizationOfTheConfig) {
+  Damage damage(6);
+  const std::string entry = model_.config["quantization"].dump();
+  const std::string sound = model_.config.dump();
+  int opened = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = sound;
+    text.replace(text.find(entry), entry.size(), damage.apply(entry));
+    write_file(folder_ / "config.json", text);
+    opened += open_and_touch(folder_.path());
+  }
+  EXPECT_GT(opened, 0);
+  EXPECT_LT(opened, 2000);
+}
+
+TEST_F(FuzzQuantized, HeaderText) {
+  Damage damage(7);
+  const std::string header = model_.weights.header.dump();
+  for (int i = 0; i < 1000; ++i) {
     write_file(folder_ / "model.safetensors", assemble(damage.apply(header), model_.weights.data));
     open_and_touch(folder_.path());
   }
