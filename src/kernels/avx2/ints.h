@@ -76,17 +76,17 @@ struct Avx2Ints {
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum. n is a multiple
   /// of 8.
   static std::int32_t round(const float* x, float factor, std::int32_t n, std::byte* values) {
-    const __m128 by = _mm_set1_ps(factor);
-    __m128i sum = _mm_setzero_si128();
+    const __m256 by = _mm256_set1_ps(factor);
+    __m256i sum = _mm256_setzero_si256();
     for (std::int32_t i = 0; i < n; i += 8) {
-      const __m128i a = avx2_round_four(x + i, by);
-      const __m128i b = avx2_round_four(x + i + 4, by);
+      const __m256i whole = avx2_round_eight(x + i, by);
+      const __m256i ordered = _mm256_shuffle_epi32(whole, 0xD8);
       const __m128i packed =
-          _mm_packs_epi32(_mm_shuffle_epi32(a, 0xD8), _mm_shuffle_epi32(b, 0xD8));
+          _mm_packs_epi32(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i * kValueBytes), packed);
-      sum = _mm_add_epi32(sum, _mm_add_epi32(a, b));
+      sum = _mm256_add_epi32(sum, whole);
     }
-    return avx2_fold(sum);
+    return avx2_fold_sum(sum);
   }
 
  private:

@@ -4,9 +4,25 @@
 
 #include <immintrin.h>
 
-/// What the AVX2 and AVX-VNNI halves of quantisation share.
+/// What the x86 variants of quantisation share.
 namespace openelm::kernels {
 namespace {
+
+/// The greatest lane; lanes are not negative. Returned as bits.
+[[gnu::always_inline]] inline std::uint32_t avx2_fold_max(__m256i lanes) {
+  const __m128i four =
+      _mm_max_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+  const __m128i two = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4E));
+  const __m128i one = _mm_max_epi32(two, _mm_shuffle_epi32(two, 0xB1));
+  return static_cast<std::uint32_t>(_mm_cvtsi128_si32(one));
+}
+
+[[gnu::always_inline]] inline std::int32_t avx2_fold_sum(__m256i lanes) {
+  const __m128i four =
+      _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+  const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4E));
+  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
+}
 
 /// The greatest |x[i]| as bits; n is a multiple of 8.
 inline std::uint32_t avx2_largest_magnitude(const float* x, std::int32_t n) {
@@ -16,21 +32,12 @@ inline std::uint32_t avx2_largest_magnitude(const float* x, std::int32_t n) {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
     largest = _mm256_max_epi32(largest, _mm256_and_si256(bits, mask));
   }
-  std::int32_t lanes[8];
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), largest);
-  std::int32_t most = 0;
-  for (const std::int32_t lane : lanes) most = lane > most ? lane : most;
-  return static_cast<std::uint32_t>(most);
+  return avx2_fold_max(largest);
 }
 
-/// Four products to the nearest whole numbers.
-[[gnu::always_inline]] inline __m128i avx2_round_four(const float* x, __m128 factor) {
-  return _mm_cvtps_epi32(_mm_mul_ps(_mm_loadu_ps(x), factor));
-}
-
-inline std::int32_t avx2_fold(__m128i sum) {
-  const __m128i two = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));
-  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
+/// Eight products to the nearest whole numbers.
+[[gnu::always_inline]] inline __m256i avx2_round_eight(const float* x, __m256 factor) {
+  return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), factor));
 }
 
 }  // namespace

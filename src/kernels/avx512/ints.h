@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/avx2/rounding.h"
 #include "kernels/avx512/vec.h"
 
 namespace openelm::kernels {
@@ -58,11 +59,8 @@ struct Avx512Ints {
     for (std::int32_t i = 0; i < n; i += 16) {
       largest = _mm512_max_epi32(largest, _mm512_and_si512(_mm512_loadu_si512(x + i), mask));
     }
-    std::int32_t lanes[16];
-    _mm512_storeu_si512(lanes, largest);
-    std::int32_t most = 0;
-    for (const std::int32_t lane : lanes) most = lane > most ? lane : most;
-    return static_cast<std::uint32_t>(most);
+    return avx2_fold_max(
+        _mm256_max_epi32(_mm512_castsi512_si256(largest), _mm512_extracti64x4_epi64(largest, 1)));
   }
 
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum.
@@ -74,11 +72,8 @@ struct Avx512Ints {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i), _mm512_cvtepi32_epi8(whole));
       sum = _mm512_add_epi32(sum, whole);
     }
-    std::int32_t lanes[16];
-    _mm512_storeu_si512(lanes, sum);
-    std::int32_t total = 0;
-    for (const std::int32_t lane : lanes) total += lane;
-    return total;
+    return avx2_fold_sum(
+        _mm256_add_epi32(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1)));
   }
 };
 

@@ -67,18 +67,19 @@ struct AvxVnniInts {
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum. n is a multiple of
   /// 16.
   static std::int32_t round(const float* x, float factor, std::int32_t n, std::byte* values) {
-    const __m128 by = _mm_set1_ps(factor);
-    __m128i sum = _mm_setzero_si128();
+    const __m256 by = _mm256_set1_ps(factor);
+    __m256i sum = _mm256_setzero_si256();
     for (std::int32_t i = 0; i < n; i += 16) {
-      const __m128i a = avx2_round_four(x + i, by);
-      const __m128i b = avx2_round_four(x + i + 4, by);
-      const __m128i c = avx2_round_four(x + i + 8, by);
-      const __m128i d = avx2_round_four(x + i + 12, by);
-      const __m128i packed = _mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
+      const __m256i a = avx2_round_eight(x + i, by);
+      const __m256i b = avx2_round_eight(x + i + 8, by);
+      // Packing works within 128-bit halves; the permutation restores the order.
+      const __m256i pairs = _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), 0xD8);
+      const __m128i packed =
+          _mm_packs_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i), packed);
-      sum = _mm_add_epi32(sum, _mm_add_epi32(_mm_add_epi32(a, b), _mm_add_epi32(c, d)));
+      sum = _mm256_add_epi32(sum, _mm256_add_epi32(a, b));
     }
-    return avx2_fold(sum);
+    return avx2_fold_sum(sum);
   }
 
  private:
