@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -67,27 +68,39 @@ class Sampler {
     TokenId id;
     float logit;
   };
+  /// Bounds of the sum of the weights of the tokens in play.
+  struct Mass {
+    double low = 0;
+    double high = 0;
+    bool exact() const noexcept { return low == high; }
+  };
 
   void adjust(std::span<const float> logits, std::span<const TokenId> history,
               std::span<const TokenId> forbidden);
   void penalise(std::span<const TokenId> history);
   void shape(std::span<const float> logits, std::span<const TokenId> history,
              std::span<const TokenId> forbidden);
-  void keep_best(std::size_t count);
-  void keep_all();
+  void sum_exactly();
+  bool reaches(double part, double share);
   void truncate();
-  void rank(std::size_t count);
-  double weight(const Candidate& candidate) const noexcept;
+  bool rank(std::size_t count);
+  void gather(std::size_t count);
+  double weight(float logit) const noexcept;
+  std::optional<TokenId> draw_within_bounds(double u);
 
   SamplingOptions options_;
   std::int32_t vocab_size_;
   std::uint64_t step_ = 0;
   std::vector<float> logits_;          // [vocab_size] after penalties and bias
   std::vector<std::int32_t> counts_;   // [vocab_size] occurrences in the window; zero between calls
-  std::vector<Candidate> candidates_;  // tokens in play; the first ranked_ are the best, in order
+  std::vector<float> maxima_;          // the largest logit of each block
+  std::vector<float> group_maxima_;    // of groups of blocks
+  std::vector<Candidate> candidates_;  // the best tokens; the first ranked_ of them in order
   std::size_t ranked_ = 0;
-  double best_logit_ = 0;
-  double mass_ = 0;  // sum of the candidates' weights
+  std::size_t limit_ = 0;    // tokens in play, unless fewer are not forbidden
+  float gathered_from_ = 0;  // candidates_ holds every logit from here up
+  float best_logit_ = 0;
+  Mass mass_;
 };
 
 /// log softmax(logits)[id], summed in double. Throws Error when `id` is outside of `logits`.

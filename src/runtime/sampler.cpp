@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include <openelm/error.h>
 #include <openelm/sampling.h>
 
+#include "runtime/logit_scan.h"
 #include "runtime/rng.h"
 
 namespace openelm {
@@ -23,11 +26,6 @@ constexpr auto better = [](const auto& a, const auto& b) {
 float to_finite(double value) {
   constexpr double limit = std::numeric_limits<float>::max();
   return static_cast<float>(std::clamp(value, -limit, limit));
-}
-
-[[noreturn]] void fail_not_finite(std::size_t id, float logit) {
-  throw Error("cannot sample: the logit of token " + std::to_string(id) + " is " +
-              std::to_string(logit));
 }
 
 }  // namespace
@@ -95,112 +93,149 @@ void Sampler::penalise(std::span<const TokenId> history) {
   }
 }
 
-/// Leaves in candidates_ what may be drawn, and in mass_ the sum of their weights.
+/// Settles what may be drawn: the limit_ best tokens that are not forbidden, with weights of mass_
+/// in all.
 void Sampler::shape(std::span<const float> logits, std::span<const TokenId> history,
                     std::span<const TokenId> forbidden) {
   adjust(logits, history, forbidden);
+  find_block_maxima(logits_, maxima_);
   candidates_.clear();
   ranked_ = 0;
+  gathered_from_ = std::numeric_limits<float>::infinity();
+  best_logit_ = *std::max_element(maxima_.begin(), maxima_.end());
+  if (best_logit_ == kForbidden) throw Error("cannot sample: every token is forbidden");
+
+  const auto vocab_size = static_cast<std::size_t>(vocab_size_);
+  const auto top_k = static_cast<std::size_t>(options_.top_k);
+  const bool truncates = options_.top_p < 1.0F || options_.min_p > 0.0F;
+  limit_ = vocab_size;
   if (options_.temperature == 0.0F) {
-    keep_best(1);
-  } else if (options_.top_k > 0) {
-    keep_best(static_cast<std::size_t>(std::min(options_.top_k, vocab_size_)));
+    limit_ = 1;
+    mass_ = {1, 1};
+    return;
+  }
+  if (top_k > 0) {
+    limit_ = std::min(top_k, vocab_size);
+    sum_exactly();
+  } else if (options_.top_p < 1.0F || !truncates) {
+    const auto [low, high] = bound_mass(logits_, maxima_, best_logit_, options_.temperature);
+    mass_ = {low, high};
+  }
+  if (truncates) truncate();
+}
+
+/// Best first with top-k, else by ascending id: fixed orders, so the sum is the same everywhere.
+void Sampler::sum_exactly() {
+  double mass = 0;
+  if (options_.top_k > 0) {
+    rank(limit_);
+    for (std::size_t i = 0; rank(i + 1); ++i) mass += weight(candidates_[i].logit);
   } else {
-    keep_all();
+    for (const float logit : logits_) mass += weight(logit);
   }
-  if (candidates_.empty()) throw Error("cannot sample: every token is forbidden");
-
-  // Best first with top-k, else by ascending id: fixed orders, so the sum is the same everywhere.
-  best_logit_ = std::min_element(candidates_.begin(), candidates_.end(), better)->logit;
-  mass_ = 0;
-  for (const Candidate& candidate : candidates_) mass_ += weight(candidate);
-  if (options_.top_p < 1.0F || options_.min_p > 0.0F) truncate();
+  mass_ = {mass, mass};
 }
 
-/// candidates_ = the `count` best tokens, in order, in one pass over the logits. Most tokens fail
-/// one comparison with the count-th best so far; those that pass collect until they are as many
-/// again, and are then cut back.
-void Sampler::keep_best(std::size_t count) {
-  float threshold = kForbidden;
-  for (std::size_t id = 0; id < logits_.size(); ++id) {
-    const float logit = logits_[id];
-    if (logit <= threshold) continue;  // false for NaN; a tie loses to the lower ids before it
-    if (!std::isfinite(logit)) fail_not_finite(id, logit);
-    candidates_.push_back({static_cast<TokenId>(id), logit});
-    if (candidates_.size() == 2 * count) {
-      const auto worst = candidates_.begin() + static_cast<std::ptrdiff_t>(count) - 1;
-      std::nth_element(candidates_.begin(), worst, candidates_.end(), better);
-      threshold = worst->logit;
-      candidates_.resize(count);
-    }
-  }
-  std::sort(candidates_.begin(), candidates_.end(), better);
-  candidates_.resize(std::min(count, candidates_.size()));
-  ranked_ = candidates_.size();
+/// Whether `part` of the mass is at least `share` of it.
+bool Sampler::reaches(double part, double share) {
+  if (part / mass_.high >= share) return true;
+  if (part / mass_.low < share) return false;
+  sum_exactly();
+  return part / mass_.low >= share;
 }
 
-void Sampler::keep_all() {
-  candidates_.reserve(logits_.size());
-  for (std::size_t id = 0; id < logits_.size(); ++id) {
-    const float logit = logits_[id];
-    if (logit == kForbidden) continue;
-    if (!std::isfinite(logit)) fail_not_finite(id, logit);
-    candidates_.push_back({static_cast<TokenId>(id), logit});
-  }
-}
-
-/// Cuts candidates_ after top-p's and min-p's last one, and mass_ with it.
+/// Moves limit_ behind top-p's and min-p's last token, and mass_ with it.
 void Sampler::truncate() {
   const double top_p = options_.top_p;
   const double min_p = options_.min_p;
   std::size_t kept = 0;
   double kept_mass = 0;
-  while (kept < candidates_.size()) {
-    rank(kept + 1);
-    const double next = weight(candidates_[kept]);
+  while (rank(kept + 1)) {
+    const double next = weight(candidates_[kept].logit);
     if (kept > 0 && next < min_p) break;  // the best token's weight is 1
     kept_mass += next;
     ++kept;
-    if (top_p < 1.0 && kept_mass / mass_ >= top_p) break;
+    if (top_p < 1.0 && reaches(kept_mass, top_p)) break;
   }
-  candidates_.resize(kept);
-  ranked_ = std::min(ranked_, kept);
-  mass_ = kept_mass;
+  limit_ = kept;
+  mass_ = {kept_mass, kept_mass};
 }
 
-/// Puts the `count` best candidates in front, in order. Blocks that double: a draw rarely looks
-/// past the first, and ordering the whole vocabulary would cost more than all the rest of sampling.
-void Sampler::rank(std::size_t count) {
+/// Puts the `count` best tokens in front of candidates_, in order. False when there are fewer, or
+/// limit_ is less. A draw rarely looks far, and ordering the whole vocabulary would cost more than
+/// all the rest of sampling: so in blocks that double.
+bool Sampler::rank(std::size_t count) {
+  if (count > limit_) return false;
+  if (count <= ranked_) return true;
+  if (count > candidates_.size()) gather(count);
+  if (count > candidates_.size()) return false;
   constexpr std::size_t first_block = 64;
-  while (ranked_ < count) {
-    const std::size_t end = std::min(candidates_.size(), std::max(first_block, 2 * ranked_));
-    const auto begin_at = candidates_.begin() + static_cast<std::ptrdiff_t>(ranked_);
-    const auto end_at = candidates_.begin() + static_cast<std::ptrdiff_t>(end);
-    if (end_at != candidates_.end()) {
-      std::nth_element(begin_at, end_at, candidates_.end(), better);
-    }
-    std::sort(begin_at, end_at, better);
-    ranked_ = end;
+  const std::size_t ahead = std::max({first_block, 2 * ranked_, count});
+  const std::size_t end = std::min({ahead, candidates_.size(), limit_});
+  const auto begin_at = candidates_.begin() + static_cast<std::ptrdiff_t>(ranked_);
+  const auto end_at = candidates_.begin() + static_cast<std::ptrdiff_t>(end);
+  if (end_at != candidates_.end()) {
+    std::nth_element(begin_at, end_at, candidates_.end(), better);
   }
+  std::sort(begin_at, end_at, better);
+  ranked_ = end;
+  return true;
 }
 
-/// A candidate's probability relative to the best one's. The difference is taken before the
-/// division, so no temperature, however small, overflows.
-double Sampler::weight(const Candidate& candidate) const noexcept {
+/// Adds to candidates_ the next best tokens, so that there are `count` at least, or all.
+void Sampler::gather(std::size_t count) {
+  constexpr std::size_t first = 64;
+  constexpr std::size_t growth = 4;
+  const std::size_t ahead = std::max(first, growth * candidates_.size());
+  const std::size_t wanted = std::max(count, std::min({ahead, limit_, maxima_.size()}));
+  float from = kForbidden;
+  if (wanted <= maxima_.size()) {
+    // As many groups of blocks as are wanted hold a logit that is not below `from`. With four times
+    // as many groups few of them hold two, and they are ordered faster than all blocks.
+    group_maxima_.clear();
+    const std::size_t size = std::max<std::size_t>(1, maxima_.size() / (4 * wanted));
+    for (auto rest = std::span<const float>(maxima_); !rest.empty();) {
+      const auto group = rest.first(std::min(size, rest.size()));
+      group_maxima_.push_back(*std::max_element(group.begin(), group.end()));
+      rest = rest.subspan(group.size());
+    }
+    const auto last = group_maxima_.begin() + static_cast<std::ptrdiff_t>(wanted) - 1;
+    std::nth_element(group_maxima_.begin(), last, group_maxima_.end(), std::greater<>());
+    from = *last;
+  }
+  for (std::size_t b = 0; b < maxima_.size(); ++b) {
+    if (maxima_[b] < from) continue;
+    const std::size_t end = std::min(logits_.size(), (b + 1) * kLogitBlock);
+    for (std::size_t id = b * kLogitBlock; id < end; ++id) {
+      const float logit = logits_[id];
+      if (logit >= from && logit < gathered_from_ && logit != kForbidden) {
+        candidates_.push_back({static_cast<TokenId>(id), logit});
+      }
+    }
+  }
+  gathered_from_ = from;
+}
+
+/// A token's probability relative to the best one's. The difference is taken before the division,
+/// so no temperature, however small, overflows.
+double Sampler::weight(float logit) const noexcept {
   const double temperature = options_.temperature == 0.0F ? 1.0 : double{options_.temperature};
-  return std::exp((double{candidate.logit} - best_logit_) / temperature);
+  return std::exp((double{logit} - best_logit_) / temperature);
 }
 
 TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> history,
                         std::span<const TokenId> forbidden) {
   shape(logits, history, forbidden);
   const double u = uniform(options_.seed, step_++);
+  if (!mass_.exact()) {
+    if (const auto id = draw_within_bounds(u)) return *id;
+    sum_exactly();
+  }
   // As pick(), but ranks candidates only as far as u reaches.
   double cumulative = 0;
   TokenId last = 0;
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    rank(i + 1);
-    const double probability = weight(candidates_[i]) / mass_;
+  for (std::size_t i = 0; rank(i + 1); ++i) {
+    const double probability = weight(candidates_[i].logit) / mass_.low;
     cumulative += probability;
     if (cumulative > u) return candidates_[i].id;
     if (probability > 0) last = candidates_[i].id;
@@ -208,15 +243,26 @@ TokenId Sampler::sample(std::span<const float> logits, std::span<const TokenId> 
   return last;
 }
 
+/// The token that the exact mass would give, where the bounds leave no doubt about it.
+std::optional<TokenId> Sampler::draw_within_bounds(double u) {
+  constexpr double rounding = 1e-9;  // of as many additions as any vocabulary has tokens
+  double cumulative = 0;
+  for (std::size_t i = 0; rank(i + 1); ++i) {
+    cumulative += weight(candidates_[i].logit);
+    if (cumulative * (1 - rounding) > u * mass_.high) return candidates_[i].id;
+    if (cumulative * (1 + rounding) > u * mass_.low) break;
+  }
+  return std::nullopt;
+}
+
 std::vector<TokenProbability> Sampler::distribution(std::span<const float> logits,
                                                     std::span<const TokenId> history,
                                                     std::span<const TokenId> forbidden) {
   shape(logits, history, forbidden);
-  rank(candidates_.size());
+  if (!mass_.exact()) sum_exactly();
   std::vector<TokenProbability> distribution;
-  distribution.reserve(candidates_.size());
-  for (const Candidate& candidate : candidates_) {
-    distribution.push_back({candidate.id, weight(candidate) / mass_});
+  for (std::size_t i = 0; rank(i + 1); ++i) {
+    distribution.push_back({candidates_[i].id, weight(candidates_[i].logit) / mass_.low});
   }
   return distribution;
 }

@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -85,6 +86,23 @@ std::vector<TokenProbability> by_the_rule(const SamplingOptions& o, Logits logit
   return result;
 }
 
+/// Distribution and draws are those of the rule, to the bit.
+void expect_the_rule(const SamplingOptions& options, const Logits& logits, const Ids& history = {},
+                     const Ids& forbidden = {}) {
+  const auto expected = by_the_rule(options, logits, history, forbidden);
+  ASSERT_FALSE(expected.empty());
+  Sampler sampler(options, static_cast<std::int32_t>(logits.size()));
+  const auto got = sampler.distribution(logits, history, forbidden);
+  ASSERT_EQ(ids_of(got), ids_of(expected));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].probability, expected[i].probability) << i;
+  }
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    ASSERT_EQ(sampler.sample(logits, history, forbidden),
+              pick(expected, uniform(options.seed, step)));
+  }
+}
+
 TEST(Sampler, TheFastPathIsTheRuleExactly) {
   std::mt19937 rng(1);
   const auto number = [&](int from, int to) {
@@ -123,18 +141,69 @@ TEST(Sampler, TheFastPathIsTheRuleExactly) {
     for (TokenId& id : history) id = number(0, vocab - 1);
     const Ids forbidden = vocab > 4 && number(0, 1) == 0 ? Ids{number(0, vocab - 1)} : Ids{};
 
-    const auto expected = by_the_rule(options, logits, history, forbidden);
-    if (expected.empty()) continue;  // all forbidden: see below
-    Sampler sampler(options, vocab);
-    const auto got = sampler.distribution(logits, history, forbidden);
-    ASSERT_EQ(ids_of(got), ids_of(expected)) << round;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i].probability, expected[i].probability) << round << " at " << i;
+    if (by_the_rule(options, logits, history, forbidden).empty()) continue;  // all forbidden
+    SCOPED_TRACE(round);
+    ASSERT_NO_FATAL_FAILURE(expect_the_rule(options, logits, history, forbidden));
+  }
+}
+
+TEST(Sampler, TheFastPathIsTheRuleForAWholeVocabulary) {
+  std::mt19937 rng(2);
+  std::normal_distribution<float> normal(0, 2.5F);
+  for (const float grid : {0.0F, 2.0F}) {  // on a grid there are many ties
+    Logits logits(32000);
+    for (float& logit : logits) {
+      logit = normal(rng);
+      if (grid > 0) logit = std::round(logit * grid) / grid;
     }
-    for (std::uint64_t step = 0; step < 4; ++step) {
-      ASSERT_EQ(sampler.sample(logits, history, forbidden),
-                pick(expected, uniform(options.seed, step)))
-          << round;
+    for (std::size_t id = 7; id < logits.size(); id += 11) logits[id] = -kInfinity;
+    Logits ascending = logits;
+    std::sort(ascending.begin(), ascending.end());
+    for (const auto& [temperature, top_k, top_p, min_p] :
+         std::vector<std::tuple<float, int, float, float>>{{0.8F, 40, 0.95F, 0.0F},
+                                                           {0.0F, 40, 0.95F, 0.0F},
+                                                           {0.8F, 0, 1.0F, 0.05F},
+                                                           {0.8F, 0, 0.95F, 0.0F},
+                                                           {0.8F, 0, 0.95F, 0.01F},
+                                                           {0.8F, 0, 1.0F, 0.0F},
+                                                           {0.2F, 0, 1.0F, 0.0F},
+                                                           {3.0F, 0, 0.999F, 0.0F},
+                                                           {0.8F, 1000, 0.95F, 0.0F},
+                                                           {0.8F, 32000, 1.0F, 0.0F}}) {
+      SCOPED_TRACE(testing::Message()
+                   << grid << " " << temperature << " " << top_k << " " << top_p << " " << min_p);
+      SamplingOptions options;
+      options.temperature = temperature;
+      options.top_k = top_k;
+      options.top_p = top_p;
+      options.min_p = min_p;
+      ASSERT_NO_FATAL_FAILURE(expect_the_rule(options, logits));
+      ASSERT_NO_FATAL_FAILURE(expect_the_rule(options, ascending));
+    }
+  }
+}
+
+TEST(Sampler, ChoicesWithinTheErrorOfTheEstimatedMassAreTheRulesToo) {
+  // With equal logits top-p's last token is decided by the last bit of the sum.
+  for (const int vocab : {1, 2, 3, 4, 7, 31, 32, 33, 64, 100, 1000}) {
+    const Logits equal(static_cast<std::size_t>(vocab), 3.25F);
+    for (int kept = 1; kept <= vocab; kept += 1 + vocab / 20) {
+      SCOPED_TRACE(testing::Message() << kept << " of " << vocab);
+      SamplingOptions options;
+      options.top_k = 0;
+      options.top_p = static_cast<float>(kept) / static_cast<float>(vocab);
+      ASSERT_NO_FATAL_FAILURE(expect_the_rule(options, equal));
+    }
+  }
+  // At the ends of float32's range no estimate is possible.
+  for (const float temperature : {1e-45F, 1e-38F, 1e-7F, 1e30F, 3e38F}) {
+    SCOPED_TRACE(temperature);
+    SamplingOptions options;
+    options.temperature = temperature;
+    options.top_k = 0;
+    for (options.top_p = 0.25F; options.top_p <= 1.0F; options.top_p += 0.25F) {
+      ASSERT_NO_FATAL_FAILURE(expect_the_rule(options, {1.0F, 1.0000001F, -2.0F, 1.0F}));
+      ASSERT_NO_FATAL_FAILURE(expect_the_rule(options, {3e38F, -3e38F, 1e-45F, 0.0F, 2.9e38F}));
     }
   }
 }
