@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <openelm/config.h>
+#include <openelm/quantization.h>
 
 namespace openelm {
 
@@ -17,6 +19,11 @@ struct EngineOptions {
   std::string isa = "auto";
   /// Called while weights are packed, from the loading thread: bytes done, bytes in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
+  /// Quantise the weights while they are packed; only for models whose weights are plain.
+  std::optional<QuantizeOptions> quantize = {};
+  /// Called from the loading thread with a line of text that a user may want to know: which
+  /// matrices could not be quantised.
+  std::function<void(const std::string& line)> note = {};
 };
 
 /// A loaded model: configuration, packed weights, threads. Immutable; share it between sessions.
@@ -24,7 +31,8 @@ struct EngineOptions {
 class Engine {
  public:
   /// Loads a Hugging Face or MLX folder. Throws Error when a file is missing or malformed, when
-  /// shapes and configuration disagree, or when memory does not suffice.
+  /// shapes and configuration disagree, when weights are to be quantised that cannot be, or when
+  /// memory does not suffice.
   static std::shared_ptr<const Engine> load(const std::filesystem::path& folder,
                                             const EngineOptions& options = {});
 

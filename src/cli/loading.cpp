@@ -1,15 +1,32 @@
 #include "cli/loading.h"
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include <spdlog/spdlog.h>
+
+#include <openelm/error.h>
 
 #include "cli/format.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 
 namespace openelm::cli {
+namespace {
+
+std::optional<QuantizeOptions> quantize_options(const ComputeOptions& compute) {
+  if (compute.quantize == 0) {
+    if (compute.group_size != 0) throw UsageError("--group-size is of use with --quantize only");
+    return std::nullopt;
+  }
+  QuantizeOptions options;
+  options.bits = compute.quantize;
+  if (compute.group_size != 0) options.group_size = compute.group_size;
+  return options;
+}
+
+}  // namespace
 
 LoadedEngine load_engine(const std::filesystem::path& folder, const ComputeOptions& compute,
                          bool quiet) {
@@ -23,6 +40,8 @@ LoadedEngine load_engine(const std::filesystem::path& folder, const ComputeOptio
   options.threads = compute.threads;
   options.isa = compute.isa;
   options.progress = [&progress](auto done, auto total) { progress.show(done, total); };
+  options.quantize = quantize_options(compute);
+  options.note = [](const std::string& line) { spdlog::warn("{}", line); };
   LoadedEngine loaded;
   loaded.engine = Engine::load(folder, options);
   loaded.seconds = std::chrono::duration<double>(Clock::now() - start).count();

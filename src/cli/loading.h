@@ -17,7 +17,7 @@ struct LoadedEngine {
 };
 
 /// Loads the weights, with progress on a terminal. Throws Error, and UsageError for an instruction
-/// set this CPU does not have.
+/// set this CPU does not have, or a group size of weights that are not to be quantised.
 LoadedEngine load_engine(const std::filesystem::path& folder, const ComputeOptions& compute,
                          bool quiet);
 

@@ -100,6 +100,23 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, std::int32_t& 
   });
 }
 
+CLI::Option* add_number_choice(CLI::App& app, const std::string& names, std::int32_t& target,
+                               std::vector<std::int32_t> allowed, const std::string& help) {
+  std::vector<std::string> words;
+  std::string type;
+  for (const std::int32_t number : allowed) {
+    words.push_back(std::to_string(number));
+    type += (type.empty() ? "" : "|") + words.back();
+  }
+  return add_value(app, names, type, help,
+                   [allowed = std::move(allowed), words, &target](auto flag, auto text) {
+                     std::string word;
+                     choose(flag, text, words, word);
+                     const auto at = std::find(words.begin(), words.end(), word) - words.begin();
+                     target = allowed[static_cast<std::size_t>(at)];
+                   });
+}
+
 CLI::Option* add_real(CLI::App& app, const std::string& names, float& target, RealRange range,
                       const std::string& help) {
   return add_value(app, names, "X", help, [&target, range](auto flag, auto text) {
@@ -156,6 +173,12 @@ void add_kernel_options(CLI::App& app, ComputeOptions& options) {
       ->group("Computing");
   add_value(app, "--compute", "exact", "exact: float32 activations (the only way in this version)",
             require_exact)
+      ->group("Computing");
+  add_number_choice(app, "--quantize", options.quantize, {8, 4},
+                    "Quantise the weights to so many bits while loading; embedding and head to 8")
+      ->group("Computing");
+  add_number_choice(app, "--group-size", options.group_size, {32, 64, 128},
+                    "With --quantize: weights that share a scale (default 64)")
       ->group("Computing");
 }
 

@@ -39,6 +39,8 @@ struct ComputeOptions {
   std::string isa = "auto";
   std::int32_t context = 0;       ///< 0: the model's own
   std::optional<KvType> kv_type;  ///< absent: the command's default
+  std::int32_t quantize = 0;      ///< bits of the weights; 0: as they are
+  std::int32_t group_size = 0;    ///< of quantised weights; 0: the default
 };
 
 /// How the next token is chosen. `seed` is drawn at random unless given.
@@ -69,5 +71,8 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, std::int32_t& 
                          std::pair<std::int32_t, std::int32_t> range, const std::string& help);
 CLI::Option* add_real(CLI::App& app, const std::string& names, float& target, RealRange range,
                       const std::string& help);
+/// One of a few numbers.
+CLI::Option* add_number_choice(CLI::App& app, const std::string& names, std::int32_t& target,
+                               std::vector<std::int32_t> allowed, const std::string& help);
 
 }  // namespace openelm::cli

@@ -1,10 +1,14 @@
 #include "model/weights.h"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string>
 
+#include "model/quantize_plan.h"
 #include "quant/pack.h"
+#include "quant/quantize.h"
+#include "quant/quantized_format.h"
 
 namespace openelm {
 namespace {
@@ -31,8 +35,12 @@ struct NormPlan {
 /// order of execution.
 class Planner {
  public:
-  Planner(const Checkpoint& checkpoint, Weights& weights)
-      : config_(checkpoint.config), tensors_(checkpoint.tensors), weights_(weights) {
+  Planner(const Checkpoint& checkpoint, const std::optional<QuantizeOptions>& quantize,
+          Weights& weights)
+      : config_(checkpoint.config),
+        tensors_(checkpoint.tensors),
+        quantize_(quantize),
+        weights_(weights) {
     const std::int32_t dim = config_.model_dim;
     matrix(weights_.embedding, "token_embeddings.weight", config_.vocab_size, dim);
     weights_.layers.resize(config_.layers.size());
@@ -68,7 +76,7 @@ class Planner {
               std::int32_t gate_rows = 0) {
     const std::array<std::int64_t, 2> shape{n, k};
     const TensorView& tensor = tensors_.require(name, shape);
-    target.format = tensor.format;
+    target.format = quantize_ ? planned_format(*quantize_, name, tensor) : tensor.format;
     target.n = gate_rows > 0 ? 2 * round_up_rows(gate_rows) : n;
     target.k = k;
     target.k_padded = padded_k(k);
@@ -82,6 +90,7 @@ class Planner {
 
   const ModelConfig& config_;
   const TensorSource& tensors_;
+  const std::optional<QuantizeOptions>& quantize_;
   Weights& weights_;
   std::vector<MatrixPlan> matrices_;
   std::vector<NormPlan> norms_;
@@ -103,8 +112,42 @@ std::size_t norm_floats(const Planner& plan) {
   return total;
 }
 
+/// One worker's memory and result while matrices are quantised on the way into tiles.
+struct QuantizeScratch {
+  std::vector<std::byte> data, scales, biases;  // of the 16 rows of a tile
+  std::optional<std::int64_t> fault;            // a row that cannot be quantised
+
+  void make_room(const PackedMatrix& target) {
+    const auto values = static_cast<std::size_t>(target.k) * kTileRows;
+    data.resize(values * static_cast<std::size_t>(target.format.bits) / 8);
+    scales.resize(values / static_cast<std::size_t>(target.format.group_size) *
+                  size_of(target.format.type));
+    biases.resize(scales.size());
+  }
+};
+
+/// Rows [first, end) of a plain matrix, 16 at most, as one affine tile.
+void quantize_tile(const RowMajor& source, const PackedMatrix& target, Range rows,
+                   QuantizeScratch& scratch, std::byte* tile) noexcept {
+  if (const auto fault =
+          quantize_rows(source, rows, target.format,
+                        {scratch.data.data(), scratch.scales.data(), scratch.biases.data()})) {
+    if (!scratch.fault) scratch.fault = fault;
+    return;
+  }
+  const auto n_rows = static_cast<std::int32_t>(rows.size());
+  const RowMajor quantized{.format = target.format,
+                           .data = scratch.data.data(),
+                           .scales = scratch.scales.data(),
+                           .biases = scratch.biases.data(),
+                           .n_rows = n_rows,
+                           .k = source.k};
+  pack_tile(quantized, 0, n_rows, tile);
+}
+
 /// Packs this worker's share of a matrix: the same tiles it will multiply with later.
-void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker) noexcept {
+void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker,
+                QuantizeScratch& scratch) noexcept {
   const PackedMatrix& target = *plan.target;
   const TensorView& tensor = *plan.tensor;
   const RowMajor source{.format = tensor.format,
@@ -113,6 +156,7 @@ void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker) 
                         .biases = tensor.biases.data(),
                         .n_rows = static_cast<std::int32_t>(tensor.shape[0]),
                         .k = target.k};
+  const bool quantizes = target.format != tensor.format;
   const bool paired = plan.gate_rows > 0;
   const std::int32_t unit = paired ? 2 : 1;
   const Range share = worker.share(target.n_tiles() / unit);
@@ -121,15 +165,40 @@ void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker) 
     const std::int32_t base = is_up ? plan.gate_rows : 0;
     const auto first = base + static_cast<std::int32_t>(t / unit) * kTileRows;
     const std::int32_t end = paired ? base + plan.gate_rows : source.n_rows;
-    pack_tile(source, first, end, tiles + static_cast<std::size_t>(t) * target.tile_bytes());
+    std::byte* const tile = tiles + static_cast<std::size_t>(t) * target.tile_bytes();
+    if (quantizes) {
+      const Range rows{first, std::clamp(end, first, first + kTileRows)};
+      quantize_tile(source, target, rows, scratch, tile);
+    } else {
+      pack_tile(source, first, end, tile);
+    }
+  }
+}
+
+/// Packs a matrix with all threads. Throws Error when a row cannot be quantised.
+void pack_matrix(const MatrixPlan& plan, std::byte* tiles, ThreadPool& pool,
+                 std::vector<QuantizeScratch>& scratch) {
+  if (plan.target->format != plan.tensor->format) {
+    for (QuantizeScratch& s : scratch) s.make_room(*plan.target);
+  }
+  pool.run([&](const Worker& worker) noexcept {
+    pack_share(plan, tiles, worker, scratch[static_cast<std::size_t>(worker.index())]);
+  });
+  for (const QuantizeScratch& s : scratch) {
+    if (s.fault) fail_unquantizable(*plan.tensor, *s.fault);
   }
 }
 
 }  // namespace
 
-Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadProgress& progress) {
+Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadProgress& progress,
+                     const std::optional<QuantizeOptions>& quantize) {
+  if (quantize) {
+    check_quantize_options(*quantize);
+    require_plain(checkpoint.tensors);
+  }
   Weights weights;
-  const Planner plan(checkpoint, weights);
+  const Planner plan(checkpoint, quantize, weights);
   weights.matrix_storage = AlignedBuffer(matrix_bytes(plan), "the weights", Pages::huge);
   weights.norm_storage = AlignedArray<float>(norm_floats(plan), "the norms");
 
@@ -141,9 +210,10 @@ Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadP
     norm += aligned(static_cast<std::size_t>(size) * sizeof(float)) / sizeof(float);
   }
 
+  std::vector<QuantizeScratch> scratch(static_cast<std::size_t>(pool.size()));
   std::byte* tiles = weights.matrix_storage.data();
   for (const MatrixPlan& m : plan.matrices()) {
-    pool.run([&](const Worker& worker) noexcept { pack_share(m, tiles, worker); });
+    pack_matrix(m, tiles, pool, scratch);
     checkpoint.tensors.release(*m.tensor);
     m.target->tiles = tiles;
     tiles += aligned(m.target->bytes());
@@ -154,12 +224,6 @@ Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadP
   }
   if (checkpoint.config.tied_head) weights.head = weights.embedding;
   return weights;
-}
-
-std::uint64_t packed_bytes(const Checkpoint& checkpoint) {
-  Weights weights;
-  const Planner plan(checkpoint, weights);
-  return matrix_bytes(plan) + norm_floats(plan) * sizeof(float);
 }
 
 }  // namespace openelm

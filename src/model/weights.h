@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <openelm/config.h>
+#include <openelm/quantization.h>
 
 #include "base/aligned_buffer.h"
 #include "checkpoint/tensor_source.h"
@@ -44,11 +46,11 @@ struct Weights {
 using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Packs a checkpoint with all threads of `pool`; each tile is first written by the thread that
-/// will read it. Pages of the source are given back as soon as they are packed. Throws Error when a
-/// tensor is missing, misshapen, or memory does not suffice.
-Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadProgress& progress);
-
-/// Bytes the packed matrices and norms of a checkpoint will take.
-std::uint64_t packed_bytes(const Checkpoint& checkpoint);
+/// will read it. Pages of the source are given back as soon as they are packed. With `quantize`,
+/// plain matrices are quantised on the way, to the same bits as in a folder that `quantize_folder`
+/// writes. Throws Error when a tensor is missing, misshapen or cannot be quantised, or memory does
+/// not suffice.
+Weights load_weights(const Checkpoint& checkpoint, ThreadPool& pool, const LoadProgress& progress,
+                     const std::optional<QuantizeOptions>& quantize = std::nullopt);
 
 }  // namespace openelm

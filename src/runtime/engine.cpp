@@ -6,6 +6,7 @@
 #include <openelm/error.h>
 
 #include "checkpoint/tensor_source.h"
+#include "model/quantize_plan.h"
 #include "parallel/cpu_topology.h"
 #include "runtime/engine_impl.h"
 
@@ -36,7 +37,11 @@ std::shared_ptr<const Engine> Engine::load(const std::filesystem::path& folder,
       .model = {.config = config,
                 .weights = {},
                 .rope = RopeTable(config.head_dim, config.rope_base, config.max_context)}});
-  impl->model.weights = load_weights(checkpoint, impl->pool, options.progress);
+  impl->model.weights = load_weights(checkpoint, impl->pool, options.progress, options.quantize);
+  if (options.quantize && options.note) {
+    const auto kept = describe_kept(*options.quantize, checkpoint.tensors);
+    if (kept) options.note(folder.string() + ": " + *kept);
+  }
   return std::shared_ptr<const Engine>(new Engine(std::move(impl)));
 }
 
