@@ -12,14 +12,15 @@ using TokenId = std::int32_t;
 /// A type of stored numbers.
 enum class WeightType { f32, f16, bf16 };
 
-/// How keys and values are stored in the cache.
-enum class KvType { f32, f16, bf16 };
+/// How keys and values are stored in the cache; q8: signed bytes, with a float32 scale for each
+/// head and position.
+enum class KvType { f32, f16, bf16, q8 };
 
 /// Bytes of one stored value.
 constexpr std::size_t size_of(WeightType t) { return t == WeightType::f32 ? 4 : 2; }
-constexpr std::size_t size_of(KvType t) { return t == KvType::f32 ? 4 : 2; }
+constexpr std::size_t size_of(KvType t) { return t == KvType::q8 ? 1 : t == KvType::f32 ? 4 : 2; }
 
-/// "f32", "f16", "bf16".
+/// "f32", "f16", "bf16", "q8".
 const char* to_string(WeightType type) noexcept;
 const char* to_string(KvType type) noexcept;
 
@@ -83,6 +84,9 @@ struct ModelConfig {
 
   /// Key and value numbers kept per position, over all layers.
   std::int64_t kv_values_per_token() const;
+
+  /// Their bytes, scales included.
+  std::int64_t kv_bytes_per_token(KvType type) const;
 };
 
 }  // namespace openelm

@@ -45,10 +45,10 @@ struct Inspection {
   std::string in_use;
 };
 
-constexpr KvType kKvTypes[] = {KvType::f32, KvType::f16, KvType::bf16};
+constexpr KvType kKvTypes[] = {KvType::f32, KvType::f16, KvType::bf16, KvType::q8};
 
 std::uint64_t kv_bytes(const ModelConfig& config, KvType type) {
-  return static_cast<std::uint64_t>(config.kv_values_per_token()) * size_of(type) *
+  return static_cast<std::uint64_t>(config.kv_bytes_per_token(type)) *
          static_cast<std::uint64_t>(config.max_context);
 }
 

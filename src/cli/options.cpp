@@ -37,11 +37,9 @@ KvType parse_kv_type(std::string_view flag, std::string_view text) {
   if (text == "f32") return KvType::f32;
   if (text == "f16") return KvType::f16;
   if (text == "bf16") return KvType::bf16;
-  if (text == "q8") {
-    throw UsageError(std::string(flag) + ": q8 is not available in this version: f32, f16 or bf16");
-  }
+  if (text == "q8") return KvType::q8;
   throw UsageError(std::string(flag) + ": '" + std::string(text) +
-                   "' is not one of f32, f16, bf16");
+                   "' is not one of f32, f16, bf16, q8");
 }
 
 void require_exact(std::string_view flag, std::string_view text) {
@@ -168,7 +166,7 @@ void add_kernel_options(CLI::App& app, ComputeOptions& options) {
              {"auto", "scalar", "avx2", "avxvnni", "avx512", "avx512bf16", "neon", "neon_i8mm"},
              "Instruction set; auto: $OPENELM_ISA, else the best of this CPU")
       ->group("Computing");
-  add_value(app, "--kv-type", "f32|f16|bf16", "How keys and values are stored",
+  add_value(app, "--kv-type", "f32|f16|bf16|q8", "How keys and values are stored",
             [&options](auto flag, auto text) { options.kv_type = parse_kv_type(flag, text); })
       ->group("Computing");
   add_value(app, "--compute", "exact", "exact: float32 activations (the only way in this version)",

@@ -121,8 +121,9 @@ struct KernelTable {
   void (*quantise)(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq);
   std::int32_t quantised_value_bytes;  ///< of one whole number
 
-  void (*scores[3])(const ScoresArgs& args);  // [KvType]
-  void (*values[3])(const ValuesArgs& args);  // [KvType]
+  /// Type q8: the signed bytes as they are; scales are the caller's affair (see multiply).
+  void (*scores[4])(const ScoresArgs& args);  // [KvType]
+  void (*values[4])(const ValuesArgs& args);  // [KvType]
 
   /// One row of attention scores over n positions (n >= 1), of which the first `valid` (1..n)
   /// count: returns their maximum (NaN passed over, a zero as +0), writes p[i] = exp(s[i] - max)
@@ -150,8 +151,13 @@ struct KernelTable {
   /// x[i] *= factor.
   void (*scale)(float* x, float factor, std::int32_t n);
 
-  /// y[i] = x[i] rounded to the cache's type, to nearest even (f32: a copy).
-  void (*narrow[3])(const float* x, std::int32_t n, void* y);  // [KvType]
+  /// x[i] *= by[i].
+  void (*multiply)(float* x, const float* by, std::int32_t n);
+
+  /// y[i] = x[i] rounded to the cache's type, to nearest even (f32: a copy); returns 1. Type q8:
+  /// y[i] = x[i] * (127 / max|x|) as a signed byte; returns max|x| / 127, or 0 and zeros when
+  /// max|x| < kQuantiseLeast, or NaN and zeros when some x[i] is not finite.
+  float (*narrow[4])(const float* x, std::int32_t n, void* y);  // [KvType]
 };
 
 constexpr std::size_t quantised_row_bytes(const KernelTable& table, std::int32_t k,

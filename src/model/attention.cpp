@@ -143,6 +143,9 @@ class Attention {
                       .head_dim = head_dim,
                       .s = scratch_.scores + before,
                       .s_stride = Activations::kScoresStride});
+      if (a_.cache.type() == KvType::q8) {
+        multiply_scores(item, a_.cache.key_scales(a_.layer, item.kv_head, page), before, n * kPage);
+      }
     });
     for (std::int32_t r = 0; r < item.rows(); ++r) {
       float* const s = scratch_.scores + r * Activations::kScoresStride;
@@ -156,6 +159,10 @@ class Attention {
       }
     }
     for_each_run(item, chunk, n_keys, [&](std::int32_t page, std::int32_t n, std::int32_t before) {
+      if (a_.cache.type() == KvType::q8) {
+        multiply_scores(item, a_.cache.value_scales(a_.layer, item.kv_head, page), before,
+                        std::min(n * kPage, n_keys - before));
+      }
       k.values[type]({.p = scratch_.scores + before,
                       .p_stride = Activations::kScoresStride,
                       .rows = item.rows(),
@@ -166,6 +173,14 @@ class Attention {
                       .o_stride = result.out_stride,
                       .accumulate = before > 0});
     });
+  }
+
+  /// Multiplies scores or weights of keys [begin, begin + n) by the scales of what they stand for.
+  void multiply_scores(const Item& item, const float* scales, std::int32_t begin,
+                       std::int32_t n) const noexcept {
+    for (std::int32_t r = 0; r < item.rows(); ++r) {
+      a_.ctx.kernels.multiply(scratch_.scores + r * Activations::kScoresStride + begin, scales, n);
+    }
   }
 
   /// All chunks of an item in order, folded into one running result.
@@ -265,10 +280,10 @@ void rotate_and_store(const AttentionLayer& a, const Worker& worker) noexcept {
     k.scale(query, query_scale, group * head_dim);
     rotate(key, a.weights.k_norm);
 
-    narrow(key, head_dim, narrowed_k);
-    narrow(value, head_dim, narrowed_v);
+    const float key_scale = narrow(key, head_dim, narrowed_k);
+    const float value_scale = narrow(value, head_dim, narrowed_v);
     a.cache.store(a.layer, kv_head, a.batch.sequences[static_cast<std::size_t>(row)], position,
-                  narrowed_k, narrowed_v);
+                  {narrowed_k, key_scale}, {narrowed_v, value_scale});
   }
 }
 

@@ -22,6 +22,8 @@ const char* to_string(KvType type) noexcept {
       return "f16";
     case KvType::bf16:
       return "bf16";
+    case KvType::q8:
+      return "q8";
   }
   return "?";
 }
@@ -51,6 +53,13 @@ std::int64_t ModelConfig::kv_values_per_token() const {
   std::int64_t total = 0;
   for (const LayerConfig& layer : layers) total += std::int64_t{2} * layer.n_kv_heads * head_dim;
   return total;
+}
+
+std::int64_t ModelConfig::kv_bytes_per_token(KvType type) const {
+  const std::int64_t values = kv_values_per_token();
+  const auto bytes = values * static_cast<std::int64_t>(size_of(type));
+  constexpr std::int64_t kScaleBytes = sizeof(float);
+  return type == KvType::q8 ? bytes + values / head_dim * kScaleBytes : bytes;
 }
 
 }  // namespace openelm

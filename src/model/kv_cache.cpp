@@ -16,6 +16,11 @@ void scatter(const std::byte* values, std::int32_t n, std::int32_t lane, std::by
   }
 }
 
+/// Scales of a page's keys or of its values.
+std::size_t scale_page_bytes(KvType type) {
+  return type == KvType::q8 ? KvCache::kPageSize * sizeof(float) : 0;
+}
+
 std::size_t page_count(std::int32_t length) {
   return static_cast<std::size_t>((length + KvCache::kPageSize - 1) / KvCache::kPageSize);
 }
@@ -31,7 +36,8 @@ KvCache::KvCache(const ModelConfig& config, KvType type, std::int32_t n_pages)
       key_page_bytes_(static_cast<std::size_t>(config.head_dim * kPageSize) * size_of(type)),
       value_page_bytes_(static_cast<std::size_t>(kernels::v_stride(config.head_dim) * kPageSize) *
                         size_of(type)),
-      head_bytes_(static_cast<std::size_t>(n_pages) * (key_page_bytes_ + value_page_bytes_)) {
+      head_bytes_(static_cast<std::size_t>(n_pages) *
+                  (key_page_bytes_ + value_page_bytes_ + 2 * scale_page_bytes(type))) {
   std::size_t n_heads = 0;
   for (const LayerConfig& layer : config.layers) {
     first_head_.push_back(n_heads);
@@ -77,20 +83,29 @@ void KvCache::shrink(std::int32_t sequence, std::int32_t length) {
 }
 
 void KvCache::store(std::size_t layer, std::int32_t kv_head, std::int32_t sequence,
-                    std::int32_t position, const std::byte* narrowed_k,
-                    const std::byte* narrowed_v) const noexcept {
+                    std::int32_t position, const Narrowed& key,
+                    const Narrowed& value) const noexcept {
   const std::int32_t page = pages(sequence)[static_cast<std::size_t>(position / kPageSize)];
   const std::int32_t slot = position % kPageSize;
   std::byte* const tile = keys(layer, kv_head, page);
-  if (type_ == KvType::f32) {
-    scatter<std::uint32_t>(narrowed_k, head_dim_, slot, tile);
-  } else {
-    scatter<std::uint16_t>(narrowed_k, head_dim_, slot, tile);
+  switch (size_of(type_)) {
+    case 4:
+      scatter<std::uint32_t>(key.values, head_dim_, slot, tile);
+      break;
+    case 2:
+      scatter<std::uint16_t>(key.values, head_dim_, slot, tile);
+      break;
+    default:
+      scatter<std::uint8_t>(key.values, head_dim_, slot, tile);
   }
   const std::size_t row_bytes =
       static_cast<std::size_t>(kernels::v_stride(head_dim_)) * size_of(type_);
-  std::memcpy(values(layer, kv_head, page) + static_cast<std::size_t>(slot) * row_bytes, narrowed_v,
-              static_cast<std::size_t>(head_dim_) * size_of(type_));
+  std::memcpy(values(layer, kv_head, page) + static_cast<std::size_t>(slot) * row_bytes,
+              value.values, static_cast<std::size_t>(head_dim_) * size_of(type_));
+  if (type_ == KvType::q8) {
+    key_scales(layer, kv_head, page)[slot] = key.scale;
+    value_scales(layer, kv_head, page)[slot] = value.scale;
+  }
 }
 
 std::uint64_t kv_bytes(const ModelConfig& config, KvType type, std::int32_t n_positions) {
@@ -98,9 +113,11 @@ std::uint64_t kv_bytes(const ModelConfig& config, KvType type, std::int32_t n_po
   for (const LayerConfig& layer : config.layers) {
     n_heads += static_cast<std::uint64_t>(layer.n_kv_heads);
   }
-  const auto per_position =
+  const auto values_per_position =
       static_cast<std::uint64_t>(config.head_dim + kernels::v_stride(config.head_dim));
-  return n_heads * per_position * size_of(type) * page_count(n_positions) * KvCache::kPageSize;
+  const std::uint64_t page_bytes =
+      values_per_position * size_of(type) * KvCache::kPageSize + 2 * scale_page_bytes(type);
+  return n_heads * page_bytes * page_count(n_positions);
 }
 
 }  // namespace openelm

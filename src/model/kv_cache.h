@@ -16,7 +16,8 @@ namespace openelm {
 /// Every layer and KV head has its own run of key pages and of value pages, so that a head's keys
 /// and values lie one after the other for as long as a sequence's pages do. A key page is one tile
 /// [head_dim][16 positions]; a value page is 16 rows of v_stride(head_dim) values (see kernels.h).
-/// A page number means the same page in every layer and head.
+/// A page number means the same page in every layer and head. Type q8 keeps the scales of each
+/// position's key and value apart, [page][16] for all of a head's keys and for its values.
 class KvCache {
  public:
   static constexpr std::int32_t kPageSize = 16;
@@ -51,10 +52,26 @@ class KvCache {
            static_cast<std::size_t>(page) * value_page_bytes_;
   }
 
-  /// Stores the key and value of one head at `position` of the sequence; `narrowed_k` and
-  /// `narrowed_v` hold head_dim values of the cache's type.
+  /// Scales of a page's keys and values, 16 each; type q8 only.
+  float* key_scales(std::size_t layer, std::int32_t kv_head, std::int32_t page) const noexcept {
+    std::byte* const behind_values =
+        head(layer, kv_head) +
+        static_cast<std::size_t>(n_pages_) * (key_page_bytes_ + value_page_bytes_);
+    return reinterpret_cast<float*>(behind_values) + page * kPageSize;
+  }
+  float* value_scales(std::size_t layer, std::int32_t kv_head, std::int32_t page) const noexcept {
+    return key_scales(layer, kv_head, n_pages_ + page);
+  }
+
+  /// A head's key or value in the cache's type: head_dim values and, for q8, their scale.
+  struct Narrowed {
+    const std::byte* values;
+    float scale;
+  };
+
+  /// Stores the key and value of one head at `position` of the sequence.
   void store(std::size_t layer, std::int32_t kv_head, std::int32_t sequence, std::int32_t position,
-             const std::byte* narrowed_k, const std::byte* narrowed_v) const noexcept;
+             const Narrowed& key, const Narrowed& value) const noexcept;
 
  private:
   std::byte* head(std::size_t layer, std::int32_t kv_head) const noexcept {

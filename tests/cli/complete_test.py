@@ -312,7 +312,7 @@ class Prompt(unittest.TestCase):
             else:
                 texts.add(result.out)
         self.assertEqual(len(texts), 1)  # all variants compute the same bits
-        for kv_type in ("f32", "f16", "bf16"):
+        for kv_type in ("f32", "f16", "bf16", "q8"):
             succeed("complete", "-p", "Once", "-n", 5, "--kv-type", kv_type)
 
     def test_environment_names_model_and_isa(self):

@@ -105,7 +105,7 @@ class Words(unittest.TestCase):
                 )
 
     def test_what_is_not_there_yet_is_said(self):
-        for flag, value in [("--kv-type", "q8"), ("--compute", "fast")]:
+        for flag, value in [("--compute", "fast")]:
             with self.subTest(flag):
                 result = run("complete", "-p", "A", flag, value)
                 assert_one_line(self, result, 2, flag, "not available in this version")

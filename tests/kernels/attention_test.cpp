@@ -8,7 +8,7 @@
 namespace openelm::test {
 namespace {
 
-constexpr KvType kTypes[] = {KvType::f32, KvType::f16, KvType::bf16};
+constexpr KvType kTypes[] = {KvType::f32, KvType::f16, KvType::bf16, KvType::q8};
 constexpr std::int32_t kHeadDims[] = {8, 16, 24, 32, 64, 72, 80, 128, 256};
 
 struct AttentionCase {
@@ -24,6 +24,9 @@ std::string describe(const AttentionCase& c) {
   return std::string(to_string(c.type)) + " head_dim=" + std::to_string(c.head_dim) +
          " rows=" + std::to_string(c.rows) + " n=" + std::to_string(c.n);
 }
+
+/// Of sums of products of numbers below 1, or below 1 and 127.
+double tolerance(KvType type) { return type == KvType::q8 ? 127e-5 : 1e-5; }
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -124,7 +127,7 @@ TEST_P(Attention, ScoresAgreeWithDoublePrecision) {
           const float key = data.k.values[index((p / 16 * c.head_dim + d) * 16 + p % 16)];
           exact += static_cast<double>(key) * data.q[index(row * data.q_stride + d)];
         }
-        ASSERT_NEAR(s[index(row * data.s_stride + p)], exact, 1e-5) << describe(c);
+        ASSERT_NEAR(s[index(row * data.s_stride + p)], exact, tolerance(type)) << describe(c);
       }
       if (row + 1 < c.rows) {
         for (std::int64_t gap = c.n * 16; gap < data.s_stride; ++gap) {
@@ -148,7 +151,7 @@ TEST_P(Attention, ValuesAgreeWithDoublePrecision) {
             exact += static_cast<double>(data.v.values[index(p * data.width + d)]) *
                      data.p[index(row * data.p_stride + p)];
           }
-          ASSERT_NEAR(o[index(row * data.o_stride + d)], exact, 2e-5) << describe(c);
+          ASSERT_NEAR(o[index(row * data.o_stride + d)], exact, 2 * tolerance(type)) << describe(c);
         }
         if (row + 1 < c.rows) {
           for (std::int64_t gap = data.width; gap < data.o_stride; ++gap) {

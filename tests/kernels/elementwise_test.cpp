@@ -176,6 +176,36 @@ TEST_P(Elementwise, ScaleAndDivide) {
   }
 }
 
+TEST_P(Elementwise, Multiply) {
+  const auto x = numbers(37, 10, Numbers::special);
+  const auto by = numbers(37, 11, Numbers::special);
+  const auto product = run_in_place(x, [&](float* p) { table().multiply(p, by.data(), 37); });
+  const auto expected =
+      run_in_place(x, [&](float* p) { kernels::scalar_table.multiply(p, by.data(), 37); });
+  EXPECT_TRUE(same_floats(expected, product));
+}
+
+TEST_P(Elementwise, NarrowToBytesKeepsEachNumberToHalfAStep) {
+  const auto narrow = table().narrow[static_cast<int>(KvType::q8)];
+  for (const std::int32_t n : {8, 24, 64, 128}) {
+    std::vector<float> x = numbers(n, 12, Numbers::ordinary);
+    std::vector<std::int8_t> bytes(x.size());
+    std::vector<std::int8_t> expected(x.size());
+    const float scale = narrow(x.data(), n, bytes.data());
+    EXPECT_EQ(scale, kernels::scalar_table.narrow[static_cast<int>(KvType::q8)](x.data(), n,
+                                                                                expected.data()));
+    EXPECT_EQ(bytes, expected);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_NEAR(static_cast<float>(bytes[i]) * scale, x[i], scale * 0.501F);
+    }
+    x[3] = std::numeric_limits<float>::infinity();
+    EXPECT_TRUE(std::isnan(narrow(x.data(), n, bytes.data())));
+    x.assign(x.size(), -1e-33F);
+    EXPECT_EQ(narrow(x.data(), n, bytes.data()), 0.0F);
+    EXPECT_EQ(bytes, std::vector<std::int8_t>(x.size()));
+  }
+}
+
 std::vector<std::byte> run_narrow(const KernelTable& table, KvType type,
                                   const std::vector<float>& x) {
   const GuardedArray<float> input = guarded(x);

@@ -102,12 +102,20 @@ class NumberSource {
   Numbers kind_;
 };
 
+/// A signed byte for a number of NumberSource: all of their range is used.
+inline std::int8_t as_byte(float value) {
+  return std::isfinite(value) ? static_cast<std::int8_t>(std::fmod(value, 1.0F) * 127.0F)
+                              : std::int8_t{-127};
+}
+
 /// Writes `value` as element `i` of an array of stored numbers of a WeightType or KvType.
 template <typename Type>
 void put_stored(Type type, std::span<std::byte> data, std::size_t i, float value) {
   std::byte* at = data.data() + i * size_of(type);
   if (type == Type::f32) {
     std::memcpy(at, &value, 4);
+  } else if (size_of(type) == 1) {
+    *at = static_cast<std::byte>(as_byte(value));
   } else {
     const std::uint16_t bits = type == Type::f16 ? f32_to_f16(value) : f32_to_bf16(value);
     std::memcpy(at, &bits, 2);
@@ -117,6 +125,7 @@ void put_stored(Type type, std::span<std::byte> data, std::size_t i, float value
 /// `value` after a round trip through the stored type.
 template <typename Type>
 float as_stored(Type type, float value) {
+  if (size_of(type) == 1) return static_cast<float>(as_byte(value));
   if (type == Type::f16) return f16_to_f32(f32_to_f16(value));
   if (type == Type::bf16) return bf16_to_f32(f32_to_bf16(value));
   return value;

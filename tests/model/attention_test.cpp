@@ -80,8 +80,8 @@ TEST_P(AttentionCases, EqualsSoftmaxInDouble) {
   for (std::int32_t p = 0; p < total; ++p) {
     for (std::int32_t h = 0; h < c.n_kv_heads; ++h) {
       const auto offset = static_cast<std::size_t>((p * c.n_kv_heads + h) * c.head_dim);
-      cache.store(0, h, sequence, p, reinterpret_cast<const std::byte*>(&keys[offset]),
-                  reinterpret_cast<const std::byte*>(&values[offset]));
+      cache.store(0, h, sequence, p, {reinterpret_cast<const std::byte*>(&keys[offset]), 1.0F},
+                  {reinterpret_cast<const std::byte*>(&values[offset]), 1.0F});
     }
   }
 

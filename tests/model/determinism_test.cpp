@@ -145,6 +145,7 @@ TEST_P(Determinism, SameBitsOnEveryMachine) {
   const std::map<std::string, std::uint64_t> expected = {{"tiny-gqa4 f32", 0xA8D21EC48C01783AU},
                                                          {"tiny-gqa4 f16", 0x3A1F837B86A9A856U},
                                                          {"tiny-gqa4 bf16", 0x57BC8DEBADACF84EU},
+                                                         {"tiny-gqa4 q8", 0xB9F324D9D798CBC4U},
                                                          {"tiny-mha f32", 0xFD3EA070F9701B8CU},
                                                          {"tiny-mqa f32", 0x6EF643CC812346C4U}};
   ModelRunner runner(checkpoint, 2, isa, kv_type);
@@ -167,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, Determinism,
 INSTANTIATE_TEST_SUITE_P(CacheTypes, Determinism,
                          testing::Combine(testing::ValuesIn(test::runnable_variants()),
                                           testing::Values("tiny-gqa4"),
-                                          testing::Values(KvType::f16, KvType::bf16)),
+                                          testing::Values(KvType::f16, KvType::bf16, KvType::q8)),
                          test_name);
 
 }  // namespace

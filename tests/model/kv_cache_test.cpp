@@ -77,8 +77,8 @@ TEST(KvCache, StoresKeysInTilesAndValuesInRows) {
     key[i] = static_cast<float>(i + 1);
     value[i] = -static_cast<float>(i + 1);
   }
-  cache.store(1, 1, a, 18, reinterpret_cast<const std::byte*>(key.data()),
-              reinterpret_cast<const std::byte*>(value.data()));
+  cache.store(1, 1, a, 18, {reinterpret_cast<const std::byte*>(key.data()), 1.0F},
+              {reinterpret_cast<const std::byte*>(value.data()), 1.0F});
   const auto page = cache.pages(a)[1];
   const auto* tile = reinterpret_cast<const float*>(cache.keys(1, 1, page));
   const auto* rows = reinterpret_cast<const float*>(cache.values(1, 1, page));
@@ -88,6 +88,26 @@ TEST(KvCache, StoresKeysInTilesAndValuesInRows) {
     EXPECT_EQ(rows[2 * 32 + i], value[i]);
   }
   for (std::size_t i = 24; i < 32; ++i) EXPECT_EQ(rows[2 * 32 + i], 0.0F);
+}
+
+TEST(KvCache, KeepsAScaleForEachPositionsKeyAndValue) {
+  const ModelConfig config = small_config();
+  KvCache cache(config, KvType::q8, 3);
+  EXPECT_EQ(kv_bytes(config, KvType::q8, 48), cache.bytes());
+  const auto a = cache.add_sequence();
+  ASSERT_TRUE(cache.grow(a, 20));
+  const std::vector<std::byte> key(24, std::byte{3});
+  const std::vector<std::byte> value(24, std::byte{5});
+  cache.store(1, 1, a, 18, {key.data(), 0.5F}, {value.data(), 0.25F});
+  const auto page = cache.pages(a)[1];
+  for (std::size_t i = 0; i < 24; ++i) {
+    EXPECT_EQ(cache.keys(1, 1, page)[i * 16 + 2], std::byte{3});
+    EXPECT_EQ(cache.values(1, 1, page)[2 * 32 + i], std::byte{5});
+  }
+  for (std::int32_t slot = 0; slot < 16; ++slot) {
+    EXPECT_EQ(cache.key_scales(1, 1, page)[slot], slot == 2 ? 0.5F : 0.0F);
+    EXPECT_EQ(cache.value_scales(1, 1, page)[slot], slot == 2 ? 0.25F : 0.0F);
+  }
 }
 
 }  // namespace

@@ -39,6 +39,11 @@ struct Avx2Vec {
   [[gnu::always_inline]] static Avx2Vec load_f16(const std::byte* p) {
     return {_mm256_cvtph_ps(load_128(p)), _mm256_cvtph_ps(load_128(p + 16))};
   }
+  [[gnu::always_inline]] static Avx2Vec load_i8(const std::byte* p) {
+    const __m128i bytes = load_128(p);
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes)))};
+  }
   [[gnu::always_inline]] static Avx2Vec load_bf16(const std::byte* p) {
     return {upper_half(_mm256_cvtepu16_epi32(load_128(p))),
             upper_half(_mm256_cvtepu16_epi32(load_128(p + 16)))};

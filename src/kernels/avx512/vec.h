@@ -25,6 +25,10 @@ struct Avx512Vec {
   [[gnu::always_inline]] static Avx512Vec load_f16(const std::byte* p) {
     return {_mm512_cvtph_ps(load_256(p))};
   }
+  [[gnu::always_inline]] static Avx512Vec load_i8(const std::byte* p) {
+    return {_mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))))};
+  }
   [[gnu::always_inline]] static Avx512Vec load_bf16(const std::byte* p) {
     return {upper_half(_mm512_cvtepu16_epi32(load_256(p)))};
   }

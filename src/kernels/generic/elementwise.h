@@ -48,6 +48,13 @@ void scale(float* x, float factor, std::int32_t n) {
       n, [&](std::int32_t i, auto load, auto store) { store(V::mul(load(x + i), f), x + i); });
 }
 
+template <class V>
+void multiply(float* x, const float* by, std::int32_t n) {
+  for_each_vector<V>(n, [&](std::int32_t i, auto load, auto store) {
+    store(V::mul(load(x + i), load(by + i)), x + i);
+  });
+}
+
 template <class V, KvType Type>
 [[gnu::always_inline]] inline void store_narrow(V value, std::byte* to) {
   if constexpr (Type == KvType::f32) value.store(reinterpret_cast<float*>(to));
@@ -56,7 +63,7 @@ template <class V, KvType Type>
 }
 
 template <class V, KvType Type>
-void narrow(const float* x, std::int32_t n, void* y) {
+float narrow(const float* x, std::int32_t n, void* y) {
   constexpr std::int32_t kBytes = Type == KvType::f32 ? 4 : 2;
   std::byte* out = static_cast<std::byte*>(y);
   std::int32_t i = 0;
@@ -66,6 +73,32 @@ void narrow(const float* x, std::int32_t n, void* y) {
     store_narrow<V, Type>(load_some<V>(x + i, n - i), lanes);
     for (std::int32_t b = 0; b < (n - i) * kBytes; ++b) out[i * kBytes + b] = lanes[b];
   }
+  return 1.0F;
+}
+
+template <class V>
+float narrow_q8(const float* x, std::int32_t n, void* y) {
+  float largest = 0.0F;
+  bool finite = true;
+  for (std::int32_t i = 0; i < n; ++i) {
+    const float magnitude = __builtin_fabsf(x[i]);
+    finite = finite && magnitude < __builtin_inff();
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  auto* const out = static_cast<std::int8_t*>(y);
+  if (!finite || largest < kQuantiseLeast) {
+    for (std::int32_t i = 0; i < n; ++i) out[i] = 0;
+    return finite ? 0.0F : __builtin_nanf("");
+  }
+  const V factor = V::splat(127.0F / largest);
+  for_each_vector<V>(n, [&](std::int32_t i, auto load, auto) {
+    float whole[16];
+    V::round(V::mul(load(x + i), factor)).store(whole);
+    for (std::int32_t lane = 0; lane < 16 && i + lane < n; ++lane) {
+      out[i + lane] = static_cast<std::int8_t>(whole[lane]);
+    }
+  });
+  return largest / 127.0F;
 }
 
 }  // namespace

@@ -21,10 +21,11 @@ template <class V, auto Type>
   if constexpr (Type == Kind::f32) return V::load(reinterpret_cast<const float*>(at));
   if constexpr (Type == Kind::f16) return V::load_f16(at);
   if constexpr (Type == Kind::bf16) return V::load_bf16(at);
+  if constexpr (size_of(Type) == 1) return V::load_i8(at);
 }
 
 template <auto Type>
-constexpr std::ptrdiff_t kRowBytes = Type == decltype(Type)::f32 ? 64 : 32;
+constexpr std::ptrdiff_t kRowBytes = 16 * size_of(Type);
 
 /// Rows of 16 numbers one after the other: a tile of f32 or f16 weights, or of keys.
 template <class V, auto Type>

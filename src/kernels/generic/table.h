@@ -20,15 +20,19 @@ constexpr KernelTable make_table(const char* name) {
                  matmul<V, WeightType::bf16>, affine_matmul<V, Ints, 8>, affine_matmul<V, Ints, 4>},
       .quantise = quantise<V, Ints>,
       .quantised_value_bytes = Ints::kValueBytes,
-      .scores = {scores<V, KvType::f32>, scores<V, KvType::f16>, scores<V, KvType::bf16>},
-      .values = {values<V, KvType::f32>, values<V, KvType::f16>, values<V, KvType::bf16>},
+      .scores = {scores<V, KvType::f32>, scores<V, KvType::f16>, scores<V, KvType::bf16>,
+                 scores<V, KvType::q8>},
+      .values = {values<V, KvType::f32>, values<V, KvType::f16>, values<V, KvType::bf16>,
+                 values<V, KvType::q8>},
       .softmax_row = softmax_row<V>,
       .softmax_merge = softmax_merge<V>,
       .divide = divide<V>,
       .rms_norm = rms_norm<V>,
       .rope = rope<V>,
       .scale = scale<V>,
-      .narrow = {narrow<V, KvType::f32>, narrow<V, KvType::f16>, narrow<V, KvType::bf16>},
+      .multiply = multiply<V>,
+      .narrow = {narrow<V, KvType::f32>, narrow<V, KvType::f16>, narrow<V, KvType::bf16>,
+                 narrow_q8<V>},
   };
 }
 

@@ -37,6 +37,13 @@ struct NeonVec {
     return {{widen_f16(vget_low_u16(a)), widen_f16(vget_high_u16(a)), widen_f16(vget_low_u16(b)),
              widen_f16(vget_high_u16(b))}};
   }
+  [[gnu::always_inline]] static NeonVec load_i8(const std::byte* p) {
+    const int8x16_t bytes = vld1q_s8(reinterpret_cast<const std::int8_t*>(p));
+    const int16x8_t low = vmovl_s8(vget_low_s8(bytes));
+    const int16x8_t high = vmovl_high_s8(bytes);
+    return {{vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))), vcvtq_f32_s32(vmovl_high_s16(low)),
+             vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))), vcvtq_f32_s32(vmovl_high_s16(high))}};
+  }
   [[gnu::always_inline]] static NeonVec load_bf16(const std::byte* p) {
     const uint16x8_t a = load_u16(p);
     const uint16x8_t b = load_u16(p + 16);

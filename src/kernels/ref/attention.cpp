@@ -43,8 +43,10 @@ void values(const ValuesArgs& args) {
 template void scores<KvType::f32>(const ScoresArgs&);
 template void scores<KvType::f16>(const ScoresArgs&);
 template void scores<KvType::bf16>(const ScoresArgs&);
+template void scores<KvType::q8>(const ScoresArgs&);
 template void values<KvType::f32>(const ValuesArgs&);
 template void values<KvType::f16>(const ValuesArgs&);
 template void values<KvType::bf16>(const ValuesArgs&);
+template void values<KvType::q8>(const ValuesArgs&);
 
 }  // namespace openelm::kernels::ref

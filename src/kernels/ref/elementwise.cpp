@@ -31,8 +31,12 @@ void scale(float* x, float factor, std::int32_t n) {
   for (std::int32_t i = 0; i < n; ++i) x[i] *= factor;
 }
 
+void multiply(float* x, const float* by, std::int32_t n) {
+  for (std::int32_t i = 0; i < n; ++i) x[i] *= by[i];
+}
+
 template <KvType Type>
-void narrow(const float* x, std::int32_t n, void* y) {
+float narrow(const float* x, std::int32_t n, void* y) {
   auto* out = static_cast<std::byte*>(y);
   for (std::int32_t i = 0; i < n; ++i) {
     if constexpr (Type == KvType::f32) {
@@ -42,10 +46,18 @@ void narrow(const float* x, std::int32_t n, void* y) {
       std::memcpy(out + i * 2, &bits, 2);
     }
   }
+  return 1.0F;
 }
 
-template void narrow<KvType::f32>(const float*, std::int32_t, void*);
-template void narrow<KvType::f16>(const float*, std::int32_t, void*);
-template void narrow<KvType::bf16>(const float*, std::int32_t, void*);
+float narrow_q8(const float* x, std::int32_t n, void* y) {
+  const QuantiseScale scale = quantise_scale(x, n);
+  auto* out = static_cast<std::int8_t*>(y);
+  for (std::int32_t i = 0; i < n; ++i) out[i] = static_cast<std::int8_t>(scale.round(x[i]));
+  return scale.scale;
+}
+
+template float narrow<KvType::f32>(const float*, std::int32_t, void*);
+template float narrow<KvType::f16>(const float*, std::int32_t, void*);
+template float narrow<KvType::bf16>(const float*, std::int32_t, void*);
 
 }  // namespace openelm::kernels::ref

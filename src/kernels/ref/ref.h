@@ -24,6 +24,14 @@ void matmul(const MatmulArgs& args);
 template <int Bits>
 void affine_matmul(const MatmulArgs& args);
 
+/// How a group of floats becomes whole numbers of -127 .. 127 (see KernelTable::quantise).
+struct QuantiseScale {
+  float scale;   ///< NaN: the group is not finite
+  float factor;  ///< 0: the group counts as zero
+  std::int32_t round(float x) const;
+};
+QuantiseScale quantise_scale(const float* x, std::int32_t n);
+
 /// Whole numbers of one byte in their own order.
 void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq);
 
@@ -41,7 +49,10 @@ void rms_norm(const float* x, const float* weight, std::int32_t n, float eps, fl
 void rope(float* x, const float* cos, const float* sin, std::int32_t half);
 void scale(float* x, float factor, std::int32_t n);
 
+void multiply(float* x, const float* by, std::int32_t n);
+
 template <KvType>
-void narrow(const float* x, std::int32_t n, void* y);
+float narrow(const float* x, std::int32_t n, void* y);
+float narrow_q8(const float* x, std::int32_t n, void* y);
 
 }  // namespace openelm::kernels::ref

@@ -18,6 +18,8 @@ float load_stored(const void* data, std::size_t i) {
     float value;
     std::memcpy(&value, at, sizeof value);
     return value;
+  } else if constexpr (size_of(Type) == 1) {
+    return static_cast<float>(static_cast<std::int8_t>(*at));
   } else {
     std::uint16_t bits;
     std::memcpy(&bits, at, sizeof bits);

@@ -37,6 +37,9 @@ inline simde__m512i cvtepu16_epi32(__m256i value) {
   return join(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(value)),
               _mm256_cvtepu16_epi32(_mm256_extracti128_si256(value, 1)));
 }
+inline simde__m512i cvtepi8_epi32(__m128i value) {
+  return join(_mm256_cvtepi8_epi32(value), _mm256_cvtepi8_epi32(_mm_srli_si128(value, 8)));
+}
 inline __m256i cvtepi32_epi16(simde__m512i value) {
   unsigned wide[16];
   unsigned short narrow[16];
@@ -89,6 +92,7 @@ inline __m256 extractf32x8_ps(simde__m512 value, int index) {
 #undef _mm512_cvtph_ps
 #undef _mm512_cvtps_ph
 #undef _mm512_cvtepu16_epi32
+#undef _mm512_cvtepi8_epi32
 #undef _mm512_cvtepi32_epi16
 #undef _mm512_cvtepi32_epi8
 #undef _mm512_dpbusd_epi32
@@ -100,6 +104,7 @@ inline __m256 extractf32x8_ps(simde__m512 value, int index) {
 #define _mm512_cvtph_ps(half) emulation::cvtph_ps(half)
 #define _mm512_cvtps_ph(value, rounding) emulation::cvtps_ph(value)
 #define _mm512_cvtepu16_epi32(value) emulation::cvtepu16_epi32(value)
+#define _mm512_cvtepi8_epi32(value) emulation::cvtepi8_epi32(value)
 #define _mm512_cvtepi32_epi16(value) emulation::cvtepi32_epi16(value)
 #define _mm512_cvtepi32_epi8(value) emulation::cvtepi32_epi8(value)
 #define _mm512_dpbusd_epi32(sum, u, s) emulation::dpbusd_epi32(sum, u, s)
