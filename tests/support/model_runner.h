@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,10 +85,16 @@ class ModelRunner {
   }
 
  private:
+  /// "name" or "name+q4": quantised while it is loaded, in groups of 32.
   static Model load(const std::string& checkpoint, ThreadPool& pool) {
+    const std::string name = checkpoint.substr(0, checkpoint.find('+'));
+    std::optional<QuantizeOptions> quantize;
+    if (name != checkpoint) quantize = {.bits = checkpoint.back() - '0', .group_size = 32};
+    const std::filesystem::path data = OPENELM_TEST_DATA;
+    const std::filesystem::path bundled = data.parent_path().parent_path() / "models" / name;
     const Checkpoint c =
-        open_checkpoint(std::filesystem::path(OPENELM_TEST_DATA) / "ckpt" / checkpoint);
-    return {c.config, load_weights(c, pool, {}),
+        open_checkpoint(std::filesystem::exists(bundled) ? bundled : data / "ckpt" / name);
+    return {c.config, load_weights(c, pool, {}, quantize),
             RopeTable(c.config.head_dim, c.config.rope_base, c.config.max_context)};
   }
 
