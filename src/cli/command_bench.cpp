@@ -1,5 +1,6 @@
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -48,10 +49,15 @@ struct Row {
   int threads;
   std::string isa;
   std::string format;
-  double probe_bytes_per_second;
+  ReadBandwidth probe;
 
   double gigabytes_per_second() const { return result.bytes_per_second() / kGiga; }
-  double probe_gigabytes_per_second() const { return probe_bytes_per_second / kGiga; }
+  double probe_gigabytes_per_second() const { return probe.bytes_per_second / kGiga; }
+  /// A prompt is bound by arithmetic: there the share of the bandwidth says nothing.
+  std::optional<double> share_of_probe() const {
+    if (benchmark.n_gen == 0) return std::nullopt;
+    return result.bytes_per_second() / probe.bytes_per_second;
+  }
 };
 
 std::vector<BenchmarkCase> cases(const BenchOptions& options) {
@@ -63,6 +69,7 @@ std::vector<BenchmarkCase> cases(const BenchOptions& options) {
 }
 
 nlohmann::ordered_json to_json(const Row& row) {
+  const std::optional<double> share = row.share_of_probe();
   return {{"test", row.benchmark.name()},
           {"n_prompt", row.benchmark.n_prompt},
           {"n_gen", row.benchmark.n_gen},
@@ -78,6 +85,8 @@ nlohmann::ordered_json to_json(const Row& row) {
             {"samples", row.result.tokens_per_second}}},
           {"gb_per_second", row.gigabytes_per_second()},
           {"probe_gb_per_second", row.probe_gigabytes_per_second()},
+          {"probe_bytes", row.probe.bytes},
+          {"share_of_probe", share ? nlohmann::ordered_json(*share) : nullptr},
           {"model", replace_invalid_utf8(row.model)},
           {"version", kVersion}};
 }
@@ -99,32 +108,31 @@ std::string csv_field(const std::string& text) {
 void print_csv(const std::vector<Row>& rows, Output& output) {
   output.line(
       "model,test,threads,isa,format,tokens_per_second,min,max,gb_per_second,probe_gb_per_second,"
-      "version");
+      "probe_bytes,share_of_probe,version");
   for (const Row& row : rows) {
-    output.line(fmt::format("{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{}",
+    const std::optional<double> share = row.share_of_probe();
+    output.line(fmt::format("{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{}",
                             csv_field(row.model), row.benchmark.name(), row.threads, row.isa,
                             row.format, row.result.median(), row.result.min(), row.result.max(),
                             row.gigabytes_per_second(), row.probe_gigabytes_per_second(),
-                            kVersion));
+                            row.probe.bytes, share ? fmt::format("{:.3f}", *share) : "", kVersion));
   }
 }
 
 void print_markdown(const std::vector<Row>& rows, Output& output) {
   output.line(
-      "| model | test | threads | isa | format | tokens/s | min .. max | GB/s | of the memory's |");
+      "| model | test | threads | isa | format | tokens/s | min .. max | GB/s | of the probe's |");
   output.line("|---|---|--:|---|---|--:|--:|--:|--:|");
   for (const Row& row : rows) {
-    // A prompt is bound by arithmetic: there the share of the bandwidth says nothing.
-    const std::string share =
-        row.benchmark.n_gen == 0
-            ? "-"
-            : fmt::format("{:.0f} % of {:.1f}",
-                          100 * row.result.bytes_per_second() / row.probe_bytes_per_second,
-                          row.probe_gigabytes_per_second());
+    const std::optional<double> share = row.share_of_probe();
+    const std::string of_probe =
+        share ? fmt::format("{:.0f} % of {:.1f} over {}", 100 * *share,
+                            row.probe_gigabytes_per_second(), format_bytes(row.probe.bytes))
+              : "-";
     output.line(fmt::format("| {} | {} | {} | {} | {} | {:.2f} | {:.2f} .. {:.2f} | {:.2f} | {} |",
                             row.model, row.benchmark.name(), row.threads, row.isa, row.format,
                             row.result.median(), row.result.min(), row.result.max(),
-                            row.gigabytes_per_second(), share));
+                            row.gigabytes_per_second(), of_probe));
   }
 }
 
@@ -138,15 +146,16 @@ int run_bench(const BenchOptions& options) {
     ComputeOptions compute = options.compute;
     compute.threads = threads;
     const auto engine = load_engine(folder, compute, options.log.quiet).engine;
-    const double bandwidth = measure_read_bandwidth(engine->threads());
+    const KvType kv_type = compute.kv_type.value_or(default_kv_type(engine->config()));
+    const ReadBandwidth probe =
+        measure_read_bandwidth(*engine, bytes_per_token(*engine, options.depth, kv_type));
     for (const BenchmarkCase& benchmark : wanted) {
       spdlog::debug("{} with {} threads", benchmark.name(), engine->threads());
-      const KvType kv_type = compute.kv_type.value_or(default_kv_type(engine->config()));
       rows.push_back(
           {benchmark,
            run_benchmark(engine, benchmark, options.repetitions, kv_type, &interrupt.requested()),
            engine->config().name, engine->threads(), engine->isa(),
-           to_string(engine->weight_format()), bandwidth});
+           to_string(engine->weight_format()), probe});
     }
   }
   Output output;
@@ -181,10 +190,10 @@ Command add_bench(CLI::App& program) {
   add_log_options(*app, o->log);
   app->footer(
       "Tokens are random; prompts are evaluated 512 tokens at a time. GB/s counts the weights once "
-      "a "
-      "pass and, for generation, the keys and values read; beside it stands what the same number "
-      "of "
-      "threads can read from memory.\n\n"
+      "a pass and, for generation, the keys and values read. Beside it stands a probe: how fast "
+      "the "
+      "same threads read a set as large as what one token reads, from the caches as far as it fits "
+      "into them (at most 512 MiB or four times the last-level cache).\n\n"
       "Example:\n  openelm bench -p 512 -n 128 -t 1,2 --output json");
   return {app, [options] { return run_bench(*options); }};
 }

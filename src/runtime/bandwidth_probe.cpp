@@ -1,36 +1,34 @@
 #include <algorithm>
 #include <array>
-#include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <numeric>
-#include <thread>
 #include <vector>
 
 #include <unistd.h>
 
 #include "base/aligned_buffer.h"
-#include "parallel/partition.h"
 #include "runtime/benchmark.h"
+#include "runtime/engine_impl.h"
 
 namespace openelm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMinBytes = std::size_t{512} << 20;
+constexpr std::uint64_t kLargeSet = std::uint64_t{512} << 20;
 constexpr int kRounds = 5;
 constexpr std::int64_t kStreams = 4;     // places read at once, as the kernels read four tiles
 constexpr std::int64_t kLine = 8;        // numbers in a cache line
 constexpr std::int64_t kAhead = 16 * 8;  // prefetch distance: what a core's own prefetcher misses
 
-/// Large enough that the last-level cache can hold only a small part.
-std::size_t probe_bytes() {
+/// A set so large that the last-level cache can hold only a small part of it.
+std::uint64_t beyond_the_caches() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
   const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (cache > 0) return std::max(kMinBytes, 4 * static_cast<std::size_t>(cache));
+  if (cache > 0) return std::max(kLargeSet, 4 * static_cast<std::uint64_t>(cache));
 #endif
-  return kMinBytes;
+  return kLargeSet;
 }
 
 /// Reads a range the way the decode kernels read weights. What does not divide is left out.
@@ -51,36 +49,34 @@ std::uint64_t sum(const std::uint64_t* values, Range range) {
 
 }  // namespace
 
-double measure_read_bandwidth(int threads) {
-  const AlignedBuffer buffer(probe_bytes(), "the bandwidth probe", Pages::huge);
+ReadBandwidth measure_read_bandwidth(const Engine& engine, std::uint64_t bytes_per_token) {
+  const std::uint64_t bytes = std::min(bytes_per_token, beyond_the_caches());
+  const AlignedBuffer buffer(bytes, "the bandwidth probe", Pages::huge);
   auto* const values = reinterpret_cast<std::uint64_t*>(buffer.data());
-  const auto count = static_cast<std::int64_t>(buffer.size() / sizeof(std::uint64_t));
-  std::barrier<> round(threads);
-  std::vector<std::uint64_t> totals(static_cast<std::size_t>(threads));
-  double best = 0;
-  const auto work = [&](int index) {
-    const Range mine = partition(count, index, threads);
+  const auto lines = static_cast<std::int64_t>(bytes / sizeof(std::uint64_t)) / kLine;
+  // A round over a small set alone would be too short to time.
+  const std::uint64_t passes = std::max<std::uint64_t>(1, kLargeSet / bytes);
+  std::vector<std::uint64_t> totals(static_cast<std::size_t>(engine.threads()));
+  Clock::duration best = Clock::duration::max();
+  engine.impl().pool.run([&](const Worker& worker) {
+    const Range mine = worker.share(lines);
+    const Range numbers = {mine.begin * kLine, mine.end * kLine};
     // Each thread touches its own part first, which makes the pages real and, on a machine of
     // several memory nodes, local.
-    std::fill(values + mine.begin, values + mine.end, std::uint64_t{1});
+    std::fill(values + numbers.begin, values + numbers.end, std::uint64_t{1});
+    std::uint64_t& total = totals[static_cast<std::size_t>(worker.index())];
     for (int r = 0; r < kRounds; ++r) {
-      round.arrive_and_wait();
+      worker.barrier();
       const Clock::time_point start = Clock::now();
-      totals[static_cast<std::size_t>(index)] += sum(values, mine);
-      round.arrive_and_wait();
-      const std::chrono::duration<double> elapsed = Clock::now() - start;
-      if (index == 0) {
-        best = std::max(best, static_cast<double>(buffer.size()) / elapsed.count());
-      }
+      for (std::uint64_t pass = 0; pass < passes; ++pass) total += sum(values, numbers);
+      worker.barrier();
+      if (worker.index() == 0) best = std::min(best, Clock::now() - start);
     }
-  };
-  std::vector<std::jthread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work, i);
-  work(0);
-  others.clear();
+  });
   // The sums are of use to nobody, but a compiler must not drop the reads behind them.
-  const bool read_all = std::all_of(totals.begin(), totals.end(), [](auto t) { return t > 0; });
-  return read_all ? best : 0;
+  const bool read = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0}) > 0;
+  const double seconds = std::chrono::duration<double>(best).count();
+  return {bytes, read ? static_cast<double>(passes * bytes) / seconds : 0};
 }
 
 }  // namespace openelm

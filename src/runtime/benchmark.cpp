@@ -9,6 +9,8 @@
 #include <openelm/error.h>
 #include <openelm/session.h>
 
+#include "runtime/engine_impl.h"
+
 namespace openelm {
 namespace {
 
@@ -24,11 +26,12 @@ std::vector<TokenId> random_tokens(std::int32_t count, std::int32_t vocab_size) 
 
 /// Weights read by one pass: an embedding that is not the head too is only looked up.
 std::uint64_t weight_bytes_per_pass(const Engine& engine) {
-  const ModelConfig& config = engine.config();
-  if (config.tied_head) return engine.weight_bytes();
-  return engine.weight_bytes() - static_cast<std::uint64_t>(config.vocab_size) *
-                                     static_cast<std::uint64_t>(config.model_dim) *
-                                     size_of(engine.weight_format().type);
+  const Weights& weights = engine.impl().model.weights;
+  return weights.bytes() - (engine.config().tied_head ? 0 : weights.embedding.bytes());
+}
+
+std::uint64_t kv_bytes_per_position(const Engine& engine, KvType kv_type) {
+  return static_cast<std::uint64_t>(engine.config().kv_values_per_token()) * size_of(kv_type);
 }
 
 std::uint64_t bytes_read(const Engine& engine, const BenchmarkCase& benchmark, KvType kv_type) {
@@ -41,9 +44,7 @@ std::uint64_t bytes_read(const Engine& engine, const BenchmarkCase& benchmark, K
   const auto depth = static_cast<std::uint64_t>(benchmark.depth);
   // Token i (from 1) attends to depth + i positions, its own included.
   const std::uint64_t positions = n * depth + n * (n + 1) / 2;
-  const auto per_position =
-      static_cast<std::uint64_t>(engine.config().kv_values_per_token()) * size_of(kv_type);
-  return weights * n + per_position * positions;
+  return weights * n + kv_bytes_per_position(engine, kv_type) * positions;
 }
 
 }  // namespace
@@ -71,6 +72,11 @@ double BenchmarkResult::max() const {
 
 double BenchmarkResult::bytes_per_second() const {
   return static_cast<double>(bytes_read) / tokens * median();
+}
+
+std::uint64_t bytes_per_token(const Engine& engine, std::int32_t depth, KvType kv_type) {
+  const auto positions = static_cast<std::uint64_t>(depth) + 1;
+  return weight_bytes_per_pass(engine) + kv_bytes_per_position(engine, kv_type) * positions;
 }
 
 BenchmarkResult run_benchmark(const std::shared_ptr<const Engine>& engine,

@@ -40,8 +40,17 @@ BenchmarkResult run_benchmark(const std::shared_ptr<const Engine>& engine,
                               const BenchmarkCase& benchmark, std::int32_t repetitions,
                               KvType kv_type, const std::atomic<bool>* cancel);
 
-/// Bytes a second that `threads` threads together read from main memory at best: the bound that
-/// generation runs against. Reads a buffer too large for the caches, several times.
-double measure_read_bandwidth(int threads);
+/// Bytes that one token behind `depth` others reads at least: weights, keys and values.
+std::uint64_t bytes_per_token(const Engine& engine, std::int32_t depth, KvType kv_type);
+
+struct ReadBandwidth {
+  std::uint64_t bytes = 0;  ///< of the set that was read
+  double bytes_per_second = 0;
+};
+
+/// How fast the engine's threads together read at best: the bound that generation runs against. The
+/// set is as large as what one token reads, so that the caches hold as much of the one as of the
+/// other; but where they can hold little of either, no larger than that takes.
+ReadBandwidth measure_read_bandwidth(const Engine& engine, std::uint64_t bytes_per_token);
 
 }  // namespace openelm

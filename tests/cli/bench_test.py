@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from program import TINY, assert_one_line, run, succeed
+from sparse_checkpoint import write_checkpoint
 
 SMALL = ["bench", "-p", "16", "-n", "8", "-r", "3"]
 
@@ -34,6 +35,8 @@ class Bench(unittest.TestCase):
                     "tokens_per_second",
                     "gb_per_second",
                     "probe_gb_per_second",
+                    "probe_bytes",
+                    "share_of_probe",
                     "model",
                     "version",
                 ],
@@ -47,6 +50,8 @@ class Bench(unittest.TestCase):
             self.assertEqual(
                 (row["format"], row["model"], row["batch"]), ("bf16", "openelm-tiny", 1)
             )
+            share = row["gb_per_second"] / row["probe_gb_per_second"] if row["n_gen"] else None
+            self.assertAlmostEqual(row["share_of_probe"], share, places=9)
         self.assertEqual((rows[0]["n_prompt"], rows[0]["n_gen"]), (16, 0))
         self.assertEqual((rows[1]["n_prompt"], rows[1]["n_gen"]), (0, 8))
 
@@ -62,6 +67,21 @@ class Bench(unittest.TestCase):
         # The norms' few weights are kept as float32.
         self.assertLess(abs(prompt_bytes / weights - 1), 0.01)
         self.assertLess(abs((token_bytes - per_position * 104.5) / weights - 1), 0.01)
+        # The model fits into the last-level cache, so the probe reads no more than a token does.
+        for row in (prompt, generation):
+            self.assertLess(abs((row["probe_bytes"] - per_position * 101) / weights - 1), 0.01)
+
+    def test_an_embedding_that_is_not_the_head_is_not_read(self):
+        heads, head, ffn, width, vocabulary = 4, 64, 256, 256, 8192
+        layer = (heads + 2) * head * width + heads * head * width + 3 * ffn * width
+        read = 2 * (layer + vocabulary * width)
+        for tied in (True, False):
+            with tempfile.TemporaryDirectory() as folder:
+                model = pathlib.Path(folder) / "model"
+                write_checkpoint(model, [(heads, ffn)], width, head, vocabulary, tied)
+                [row] = succeed("bench", "-m", model, "-p", 0, "-n", 2, "--output", "json").json
+            token_bytes = row["gb_per_second"] * 1e9 / row["tokens_per_second"]["median"]
+            self.assertLess(abs(token_bytes / read - 1), 0.01, tied)
 
     def test_parts_can_be_left_out(self):
         rows = succeed("bench", "-p", "0", "-n", "4", "-r", "1", "--output", "json").json
@@ -76,10 +96,13 @@ class Bench(unittest.TestCase):
         rows = list(csv.DictReader(io.StringIO(succeed(*SMALL, "--output", "csv").text)))
         self.assertEqual([r["test"] for r in rows], ["pp16", "tg8"])
         self.assertGreater(float(rows[1]["tokens_per_second"]), 0)
+        self.assertEqual(rows[0]["share_of_probe"], "")
+        speed, probe = float(rows[1]["gb_per_second"]), float(rows[1]["probe_gb_per_second"])
+        self.assertAlmostEqual(float(rows[1]["share_of_probe"]), speed / probe, delta=0.002)
         header, line, prompt, generation = succeed(*SMALL).text.splitlines()
         self.assertEqual({text.count("|") for text in (header, line, prompt, generation)}, {10})
         self.assertIn("| tg8 |", generation)
-        self.assertRegex(generation, r"\d+ % of \d")
+        self.assertRegex(generation, r"\d+ % of \d+\.\d over 6\.9 MiB \|$")
 
     def test_names_are_quoted_in_csv(self):
         with tempfile.TemporaryDirectory() as folder:

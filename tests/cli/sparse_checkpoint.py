@@ -33,7 +33,7 @@ def published_layers(size):
     return list(zip(heads, [divisible(width * m, FFN_DIVISOR) for m in spread(0.5, 4.0, n)]))
 
 
-def shapes(layers, width, head, vocabulary):
+def shapes(layers, width, head, vocabulary, tied):
     yield "transformer.token_embeddings.weight", (vocabulary, width)
     for i, (heads, ffn) in enumerate(layers):
         layer = f"transformer.layers.{i}."
@@ -46,9 +46,11 @@ def shapes(layers, width, head, vocabulary):
         yield layer + "ffn.proj_1.weight", (2 * ffn, width)
         yield layer + "ffn.proj_2.weight", (width, ffn)
     yield "transformer.norm.weight", (width,)
+    if not tied:
+        yield "lm_head.weight", (vocabulary, width)
 
 
-def write_checkpoint(folder, layers, width, head, vocabulary):
+def write_checkpoint(folder, layers, width, head, vocabulary, tied=True):
     """Writes config.json and model.safetensors (bf16); returns the latter's path."""
     folder.mkdir()
     config = {
@@ -56,7 +58,7 @@ def write_checkpoint(folder, layers, width, head, vocabulary):
         "activation_fn_name": "swish",
         "normalization_layer_name": "rms_norm",
         "normalize_qk_projections": True,
-        "share_input_output_layers": True,
+        "share_input_output_layers": tied,
         "ffn_with_glu": True,
         "num_transformer_layers": len(layers),
         "model_dim": width,
@@ -75,7 +77,7 @@ def write_checkpoint(folder, layers, width, head, vocabulary):
     }
     (folder / "config.json").write_text(json.dumps(config))
     header, end = {}, 0
-    for name, shape in shapes(layers, width, head, vocabulary):
+    for name, shape in shapes(layers, width, head, vocabulary, tied):
         begin, end = end, end + 2 * math.prod(shape)
         header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
