@@ -22,6 +22,12 @@ constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 
 // DEL is legal inside a JSON string and appears in no sensible one.
 constexpr char kNonFinite = '\x7F';
+constexpr std::array<std::string_view, 3> kNonFiniteTokens = {"-Infinity", "Infinity", "NaN"};
+
+/// What stands for a token until it is read: a string as long as the token.
+std::string marker(std::string_view token) {
+  return '"' + std::string(token.size() - 2, kNonFinite) + '"';
+}
 
 /// Follows the parse to refuse what the JSON library lets pass.
 class Strictness {
@@ -77,7 +83,6 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
 /// Puts a string of the same length in the place of every bare NaN, Infinity and -Infinity, so that
 /// lines and columns stay as they are in the file.
 void mark_nonfinite_numbers(std::string& text) {
-  constexpr std::array<std::string_view, 3> kTokens = {"-Infinity", "Infinity", "NaN"};
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (in_string && text[i] == '\\') {
@@ -85,9 +90,9 @@ void mark_nonfinite_numbers(std::string& text) {
     } else if (text[i] == '"') {
       in_string = !in_string;
     } else if (!in_string) {
-      for (const std::string_view token : kTokens) {
+      for (const std::string_view token : kNonFiniteTokens) {
         if (text.compare(i, token.size(), token) != 0) continue;
-        text.replace(i, token.size(), '"' + std::string(token.size() - 2, kNonFinite) + '"');
+        text.replace(i, token.size(), marker(token));
         i += token.size() - 1;
         break;
       }
@@ -131,6 +136,17 @@ json read_json_file(const std::filesystem::path& path) {
                 " bytes is too large for this file");
   }
   return parse_python_json(text, path.string());
+}
+
+std::string python_json_text(const json& value) {
+  constexpr int kIndent = 4;
+  std::string text = value.dump(kIndent);
+  for (const std::string_view token : kNonFiniteTokens) {
+    for (std::size_t at = 0; (at = text.find(marker(token), at)) != text.npos;) {
+      text.replace(at, token.size(), token);
+    }
+  }
+  return text + '\n';
 }
 
 std::optional<std::string> recognize_impostor(std::string_view start) {

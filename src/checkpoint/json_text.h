@@ -26,6 +26,10 @@ nlohmann::json read_json_file(const std::filesystem::path& path);
 /// The same, for text in memory.
 nlohmann::json parse_python_json(std::string_view text, const std::string& where);
 
+/// The text of a value that `read_json_file` gave, as Python's json module writes it: indented,
+/// with NaN and Infinity in their places again.
+std::string python_json_text(const nlohmann::json& value);
+
 /// What a file is that was saved in place of the expected one ("a web page ..."), if it is plain to
 /// see from its first bytes.
 std::optional<std::string> recognize_impostor(std::string_view start);

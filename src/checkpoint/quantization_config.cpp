@@ -6,6 +6,7 @@
 
 #include <openelm/error.h>
 
+#include "checkpoint/json_text.h"
 #include "checkpoint/message_text.h"
 
 namespace openelm {
@@ -81,6 +82,10 @@ const json* find_entry(const json& config, const char*& name) {
   return nullptr;
 }
 
+json to_json(const AffineGroups& groups) {
+  return {{"bits", groups.bits}, {"group_size", groups.group_size}};
+}
+
 }  // namespace
 
 QuantizationConfig QuantizationConfig::read(const json& config, const std::filesystem::path& file) {
@@ -109,6 +114,26 @@ QuantizationConfig QuantizationConfig::read(const json& config, const std::files
 std::optional<AffineGroups> QuantizationConfig::of(std::string_view module) const {
   const auto found = overrides_.find(module);
   return found == overrides_.end() ? all_ : found->second;
+}
+
+void QuantizationConfig::set(const std::string& module, const std::optional<AffineGroups>& groups) {
+  if (groups == all_) {
+    overrides_.erase(module);
+  } else {
+    overrides_[module] = groups;
+  }
+}
+
+std::string QuantizationConfig::add_to(const std::filesystem::path& file) const {
+  json config = read_json_file(file);
+  json entry = to_json(*all_);
+  entry["mode"] = "affine";
+  for (const auto& [module, groups] : overrides_) {
+    entry[module] = groups ? to_json(*groups) : json(false);
+  }
+  config["quantization"] = entry;
+  config["quantization_config"] = entry;
+  return python_json_text(config);
 }
 
 }  // namespace openelm

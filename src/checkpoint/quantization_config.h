@@ -29,9 +29,18 @@ class QuantizationConfig {
   /// Nothing is quantised.
   QuantizationConfig() = default;
 
+  /// All matrices are quantised as `all` says.
+  explicit QuantizationConfig(const AffineGroups& all) : all_(all) {}
+
   /// Reads it; without such an entry nothing is quantised. Throws Error for what is not MLX's
   /// affine format with 4 or 8 bits in groups of 32, 64 or 128.
   static QuantizationConfig read(const nlohmann::json& config, const std::filesystem::path& file);
+
+  /// Notes how one module is quantised, or with nothing that it is not.
+  void set(const std::string& module, const std::optional<AffineGroups>& groups);
+
+  /// The text of configuration `file` with this entered, twice, as mlx-lm does. Throws Error.
+  std::string add_to(const std::filesystem::path& file) const;
 
   /// Whether there is an entry at all.
   bool present() const noexcept { return all_.has_value(); }

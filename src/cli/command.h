@@ -23,5 +23,6 @@ Command add_detokenize(CLI::App& program);
 Command add_inspect(CLI::App& program);
 Command add_logits(CLI::App& program);
 Command add_bench(CLI::App& program);
+Command add_quantize(CLI::App& program);
 
 }  // namespace openelm::cli

@@ -68,7 +68,7 @@ int run(int argc, char** argv) {
   program.require_subcommand(0, 1);
   const std::vector<Command> commands = {
       add_complete(program), add_chat(program),   add_tokenize(program), add_detokenize(program),
-      add_inspect(program),  add_logits(program), add_bench(program),
+      add_inspect(program),  add_logits(program), add_bench(program),    add_quantize(program),
   };
 
   Output output;

@@ -12,15 +12,15 @@ namespace {
 
 bool is_matrix(const TensorView& tensor) { return tensor.shape.size() == 2; }
 
-bool is_vocabulary(std::string_view name) {
-  return name == "token_embeddings.weight" || name == "lm_head.weight";
-}
-
 std::string place_of(const TensorView& tensor) {
   return tensor.file->path().string() + ": tensor " + in_quotes(tensor.name);
 }
 
 }  // namespace
+
+bool is_vocabulary(std::string_view name) noexcept {
+  return name == "token_embeddings.weight" || name == "lm_head.weight";
+}
 
 WeightFormat planned_format(const QuantizeOptions& options, std::string_view name,
                             const TensorView& tensor) noexcept {

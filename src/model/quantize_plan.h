@@ -11,6 +11,9 @@
 
 namespace openelm {
 
+/// Whether a matrix has a row for each token: the embedding and the head.
+bool is_vocabulary(std::string_view name) noexcept;
+
 /// What quantising makes of a tensor, in memory and in files: norms, and matrices whose width is no
 /// multiple of the group size, keep their format. `name` is the canonical one.
 WeightFormat planned_format(const QuantizeOptions& options, std::string_view name,
