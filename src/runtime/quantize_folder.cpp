@@ -175,7 +175,6 @@ class FolderWriter {
   bool write() {
     for (const Job& job : plan_.jobs) {
       if (!write_tensor(job)) return false;
-      checkpoint_.tensors.release(*job.tensor);
     }
     return true;
   }
@@ -194,6 +193,7 @@ class FolderWriter {
         work(job, round, block_rows, worker, blocks_[static_cast<std::size_t>(worker.index())]);
       });
       check(job);
+      release(job, round);
       done_ += round.size() * job.row_weights();
       if (options_.progress) {
         options_.progress(static_cast<std::uint64_t>(done_),
@@ -216,6 +216,15 @@ class FolderWriter {
       }
       if (block.fault || block.error != 0) return;
     }
+  }
+
+  /// Gives the pages of rows that have been read back, so that memory holds a few blocks at a time.
+  void release(const Job& job, Range rows) const {
+    TensorView done = *job.tensor;
+    const std::size_t row_bytes = done.data.size() / static_cast<std::size_t>(job.rows());
+    done.data = done.data.subspan(static_cast<std::size_t>(rows.begin) * row_bytes,
+                                  static_cast<std::size_t>(rows.size()) * row_bytes);
+    checkpoint_.tensors.release(done);
   }
 
   void check(const Job& job) const {
