@@ -40,8 +40,9 @@ struct MatmulArgs {
   const float* x = nullptr;  ///< plain W: [m, w->k_padded], row stride x_stride; values past k are
                              ///< finite
   std::int64_t x_stride = 0;
-  const std::byte* xq = nullptr;  ///< affine W: m rows as `quantise` writes them for W's group size
-  std::int64_t xq_stride = 0;     ///< bytes
+  const std::byte* xq =
+      nullptr;  ///< affine W: m rows as `quantise` writes them for W's group size and x_block
+  std::int64_t xq_stride = 0;  ///< bytes
   std::int32_t m = 0;
   float* y = nullptr;  ///< [m, 16 * tiles] (swiglu: 8 * tiles), row stride y_stride; indexed by
                        ///< absolute row of W, whole tiles are written
@@ -89,13 +90,13 @@ struct ValuesArgs {
   bool accumulate = false;
 };
 
-/// Groups of activations below this are zero: 127 / max|x| stays finite.
+/// Blocks of activations below this are zero: 127 / max|x| stays finite.
 constexpr float kQuantiseLeast = 1e-30F;
 
-/// What precedes a group's whole numbers in a quantised row.
-struct QuantisedGroup {
+/// What precedes a block's whole numbers in a quantised row.
+struct QuantisedBlock {
   float scale;       ///< scale_x
-  float total;       ///< total_x
+  float total;       ///< total_x of the group that begins here; 0 in a group's later blocks
   std::int32_t sum;  ///< Σ xq
   std::int32_t unused;
 };
@@ -105,20 +106,23 @@ struct KernelTable {
   const char* name;
 
   /// Plain W: one fma chain per output in ascending k from 0 (over k_padded; the pad adds exact
-  /// zeros). Affine W: a chain in ascending groups g from 0 of two fma each,
-  ///   sum = fma(float(Σ q xq), scale_w * scale_x, sum);  sum = fma(bias_w, total_x, sum)
-  /// with the group's Σ q xq over its quants and whole-number activations exact in int32.
+  /// zeros). Affine W: for each group g in ascending order, from sum = 0,
+  ///   dot = 0;  for each block b of g: dot = fma(float(Σ q xq), scale_x, dot)
+  ///   sum = fma(dot, scale_w, sum);  sum = fma(bias_w, total_x, sum)
+  /// with a block's Σ q xq over its quants and whole-number activations exact in int32.
   /// Then the epilogue: add: one addition; swiglu: silu(g) * u.
   /// silu(z) = z / (1 + exp(-z)) with the exp below and IEEE addition and division.
   void (*matmul[kMatmulKinds])(const MatmulArgs& args);  // [matmul_kind]
 
-  /// One row of activations for affine weights, in groups of `group_size` like theirs: whole
-  /// numbers xq[i] = x[i] * (127 / max|x|) to nearest even, scale_x = max|x| / 127 and total_x =
-  /// scale_x * float(Σ xq), so that x ~ scale_x * xq. A group that is all but zero (max|x| <
-  /// kQuantiseLeast) becomes zero; one that holds an infinity or NaN has NaN for scale and total.
-  /// Writes quantised_row_bytes(*this, k, group_size) bytes, 16-byte aligned; the arrangement is
-  /// the table's own: for each group a QuantisedGroup, then the whole numbers.
-  void (*quantise)(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq);
+  /// One row of activations for affine weights, in blocks of `block` (16 or 32): whole numbers
+  /// xq[i] = x[i] * (127 / max|x|) to nearest even and scale_x = max|x| / 127, so that
+  /// x ~ scale_x * xq. total_x of a group of `group_size`, the weights', is a chain over its blocks
+  /// from 0: total = fma(scale_x, float(Σ xq), total). A block that is all but zero (max|x| <
+  /// kQuantiseLeast) becomes zero; one that holds an infinity or NaN has NaN for scale. Writes
+  /// quantised_row_bytes(*this, k, block) bytes, 16-byte aligned; the arrangement is the table's
+  /// own: for each block a QuantisedBlock, then the whole numbers.
+  void (*quantise)(const float* x, std::int32_t k, std::int32_t group_size, std::int32_t block,
+                   std::byte* xq);
   std::int32_t quantised_value_bytes;  ///< of one whole number
 
   /// Type q8: the signed bytes as they are; scales are the caller's affair (see multiply).
@@ -161,8 +165,8 @@ struct KernelTable {
 };
 
 constexpr std::size_t quantised_row_bytes(const KernelTable& table, std::int32_t k,
-                                          std::int32_t group_size) noexcept {
-  return static_cast<std::size_t>(k / group_size) * sizeof(QuantisedGroup) +
+                                          std::int32_t block) noexcept {
+  return static_cast<std::size_t>(k / block) * sizeof(QuantisedBlock) +
          static_cast<std::size_t>(k * table.quantised_value_bytes);
 }
 

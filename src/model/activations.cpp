@@ -12,13 +12,12 @@ constexpr std::int64_t kLine = 16;  // floats of a cache line
 std::int64_t round_up(std::int64_t n) { return (n + kLine - 1) / kLine * kLine; }
 std::int64_t row_stride(std::int64_t n) { return round_up(n) + kLine; }
 
-/// Floats that hold a quantised row of k values, whatever the kernels and the group size.
+/// Floats that hold a quantised row of k values, whatever the kernels.
 std::int64_t widest_quantised_row(std::int32_t k) {
   constexpr std::int64_t kValueBytes = 2;
-  constexpr std::int64_t kSmallestGroup = 32;
-  constexpr std::int64_t kGroupBytes = sizeof(kernels::QuantisedGroup);
-  return (k * kValueBytes + (k + kSmallestGroup - 1) / kSmallestGroup * kGroupBytes) /
-         std::int64_t{sizeof(float)};
+  constexpr std::int64_t kSmallestBlock = 16;
+  constexpr std::int64_t kBlockBytes = sizeof(kernels::QuantisedBlock);
+  return (k * kValueBytes + k / kSmallestBlock * kBlockBytes) / std::int64_t{sizeof(float)};
 }
 
 /// Hands out consecutive, line-aligned parts of one allocation; with no memory yet it only counts.

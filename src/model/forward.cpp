@@ -101,7 +101,9 @@ class Pass {
         k.rms_norm(x, norm, model_.config.model_dim, model_.config.norm_eps, out.plain.row(r));
         x = out.plain.row(r);
       }
-      if (w.format.affine()) k.quantise(x, w.k, w.format.group_size, out.quantised.row(r));
+      if (w.format.affine()) {
+        k.quantise(x, w.k, w.format.group_size, w.x_block, out.quantised.row(r));
+      }
     }
     if (!alone) worker_.barrier();
     return out;

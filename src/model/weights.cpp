@@ -80,7 +80,15 @@ class Planner {
     target.n = gate_rows > 0 ? 2 * round_up_rows(gate_rows) : n;
     target.k = k;
     target.k_padded = padded_k(k);
+    target.x_block = activation_block(target, name);
     matrices_.push_back({&target, &tensor, gate_rows});
+  }
+
+  /// Where 8-bit weights meet activations with outliers (the products of SwiGLU) or decide the
+  /// logits, the rounding of the activations would be the greater part of the error.
+  static std::int32_t activation_block(const PackedMatrix& matrix, const std::string& name) {
+    const bool sensitive = name.ends_with("ffn.proj_2.weight") || !name.starts_with("layers.");
+    return sensitive && matrix.format.bits == 8 ? 16 : 32;
   }
 
   void norm(const float*& target, const std::string& name, std::int32_t n) {

@@ -27,6 +27,8 @@ struct PackedMatrix {
   std::int32_t k = 0;
   std::int32_t k_padded = 0;
   const std::byte* tiles = nullptr;
+  /// Affine: the activations that meet it are rounded in blocks of so many, 16 or 32.
+  std::int32_t x_block = 32;
 
   std::int32_t n_tiles() const noexcept { return (n + kTileRows - 1) / kTileRows; }
   /// Affine: scales and biases of one group of a tile.

@@ -21,6 +21,7 @@ struct AffineCase {
   std::int32_t m;
   Epilogue epilogue = Epilogue::store;
   Numbers numbers = Numbers::ordinary;
+  std::int32_t x_block = 32;
 
   std::int32_t n() const { return n_tiles * 16; }
   std::int32_t k() const { return n_groups * format.group_size; }
@@ -65,15 +66,15 @@ class AffineData {
   }
 
   PackedMatrix view() const {
-    return {case_.format, case_.n(), case_.k(), case_.k(), tiles_.data()};
+    return {case_.format, case_.n(), case_.k(), case_.k(), tiles_.data(), case_.x_block};
   }
   const std::vector<float>& x() const { return x_; }
 
   std::vector<float> run(const kernels::KernelTable& table) const {
-    const std::size_t row = kernels::quantised_row_bytes(table, case_.k(), case_.format.group_size);
+    const std::size_t row = kernels::quantised_row_bytes(table, case_.k(), case_.x_block);
     GuardedArray<std::byte> xq(row * static_cast<std::size_t>(case_.m));
     for (std::int32_t t = 0; t < case_.m; ++t) {
-      table.quantise(x_.data() + t * case_.k(), case_.k(), case_.format.group_size,
+      table.quantise(x_.data() + t * case_.k(), case_.k(), case_.format.group_size, case_.x_block,
                      xq.data() + static_cast<std::size_t>(t) * row);
     }
     const std::int32_t width = case_.epilogue == Epilogue::swiglu ? case_.n() / 2 : case_.n();
@@ -122,7 +123,9 @@ TEST_P(AffineMatmul, HasTheScalarBits) {
         // Few tokens, a mixture of strips, and enough for blocks and widened nibbles.
         for (const std::int32_t m : {1, 2, 3, 7, 9, 23}) {
           expect_scalar_bits(GetParam(), {{type, bits, group}, 4, 3, m, kEpilogues[m % 4U]});
-          expect_scalar_bits(GetParam(), {{type, bits, group}, 3, 1, m, Epilogue::store});
+          expect_scalar_bits(
+              GetParam(),
+              {.format = {type, bits, group}, .n_tiles = 3, .n_groups = 1, .m = m, .x_block = 16});
         }
       }
     }
@@ -180,26 +183,33 @@ TEST_P(AffineMatmul, IsCloseToTheRealProduct) {
   }
 }
 
-TEST_P(AffineMatmul, QuantisedGroupsSayWhatTheyStandFor) {
+TEST_P(AffineMatmul, QuantisedBlocksSayWhatTheyStandFor) {
   const kernels::KernelTable& table = *GetParam().table;
-  std::vector<float> x(64);
+  std::vector<float> x(128);
   NumberSource(3, Numbers::ordinary).fill(x);
   x[5] = -2.54F;
-  std::fill(x.begin() + 32, x.end(), 1e-35F);
-  std::vector<std::byte> xq(kernels::quantised_row_bytes(table, 64, 32));
-  table.quantise(x.data(), 64, 32, xq.data());
-  kernels::QuantisedGroup group;
-  std::memcpy(&group, xq.data(), sizeof group);
-  EXPECT_FLOAT_EQ(group.scale, 2.54F / 127.0F);
+  std::fill(x.begin() + 96, x.end(), 1e-35F);
+  std::vector<std::byte> xq(kernels::quantised_row_bytes(table, 128, 32));
+  table.quantise(x.data(), 128, 64, 32, xq.data());
+  kernels::QuantisedBlock blocks[4];
+  for (std::size_t b = 0; b < 4; ++b) {
+    std::memcpy(&blocks[b], xq.data() + b * xq.size() / 4, sizeof blocks[b]);
+  }
+  EXPECT_FLOAT_EQ(blocks[0].scale, 2.54F / 127.0F);
   std::int32_t sum = 0;
   for (std::size_t i = 0; i < 32; ++i) {
     sum += static_cast<std::int32_t>(std::nearbyint(x[i] * (127.0F / 2.54F)));
   }
-  EXPECT_EQ(group.sum, sum);
-  EXPECT_EQ(group.total, group.scale * static_cast<float>(sum));
-  std::memcpy(&group, xq.data() + xq.size() / 2, sizeof group);
-  EXPECT_EQ(group.scale, 0.0F);
-  EXPECT_EQ(group.total, 0.0F);
+  EXPECT_EQ(blocks[0].sum, sum);
+  // A group's first block has the total of its two.
+  const auto share = [&](std::size_t b) {
+    return blocks[b].scale * static_cast<float>(blocks[b].sum);
+  };
+  EXPECT_FLOAT_EQ(blocks[0].total, share(0) + share(1));
+  EXPECT_EQ(blocks[1].total, 0.0F);
+  EXPECT_FLOAT_EQ(blocks[2].total, share(2));
+  EXPECT_EQ(blocks[3].scale, 0.0F);
+  EXPECT_EQ(blocks[3].sum, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, AffineMatmul, testing::ValuesIn(all_tables()), table_name);

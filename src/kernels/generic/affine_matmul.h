@@ -10,7 +10,7 @@ namespace {
 
 /// All tiles of `strip` with all tokens, in pieces that fit the registers. Tokens are split evenly.
 /// With one token, tile follows tile as in memory: a single stream is what prefetching does best.
-template <class V, class Ints, int Bits>
+template <class V, class Ints, int Bits, int Block>
 void accumulate_affine_all(const AffineStrip& strip, std::int32_t n_tiles, std::int32_t n_tokens) {
   constexpr int kMost = Ints::kMaxTokens;
   const std::int32_t n_blocks = (n_tokens + kMost - 1) / kMost;
@@ -23,9 +23,9 @@ void accumulate_affine_all(const AffineStrip& strip, std::int32_t n_tiles, std::
       piece.w += tile * strip.w_tile;
       piece.x += token * strip.x_token;
       piece.y += tile * strip.y_tile + token * strip.y_token;
-      const auto kernel = tiles == 1
-                              ? affine_strip_kernel<V, Ints, Bits, 1, kMost>(tokens)
-                              : affine_strip_kernel<V, Ints, Bits, Ints::kTiles, kMost>(tokens);
+      const auto kernel =
+          tiles == 1 ? affine_strip_kernel<V, Ints, Bits, Block, 1, kMost>(tokens)
+                     : affine_strip_kernel<V, Ints, Bits, Block, Ints::kTiles, kMost>(tokens);
       kernel(piece);
       token += tokens;
     }
@@ -58,14 +58,15 @@ AffineStrip widen_nibbles(const AffineStrip& strip, std::int32_t n_tiles, std::b
 /// Groups of tiles pass over all tokens, a run of weight groups at a time: few tiles, so that their
 /// weights stay in the first cache while the tokens stream from the second. With many tokens 4-bit
 /// weights are widened once for all of them.
-template <class V, class Ints, int Bits>
-void affine_matmul(const MatmulArgs& args) {
+template <class V, class Ints, int Bits, int Block>
+void affine_matmul_in_blocks(const MatmulArgs& args) {
   const PackedMatrix& w = *args.w;
   const std::int32_t n_groups = w.k / w.format.group_size;
   const bool few_tokens = args.m <= kAffineFewTokens;
   const std::int32_t run = few_tokens ? n_groups : kAffineBlockK / w.format.group_size;
-  const auto x_group =
-      static_cast<std::ptrdiff_t>(sizeof(QuantisedGroup)) + w.format.group_size * Ints::kValueBytes;
+  const std::ptrdiff_t x_group =
+      w.format.group_size / Block * static_cast<std::ptrdiff_t>(sizeof(QuantisedBlock)) +
+      w.format.group_size * Ints::kValueBytes;
   const std::ptrdiff_t y_tile = std::ptrdiff_t{args.m} * 16;
   auto* const widened = reinterpret_cast<std::byte*>(args.scratch + kMatmulGroupTiles * y_tile);
 
@@ -92,13 +93,22 @@ void affine_matmul(const MatmulArgs& args) {
         };
         if (Bits == 4 && !few_tokens) {
           const AffineStrip wide = widen_nibbles<Ints>(strip, n_tiles, widened);
-          accumulate_affine_all<V, Ints, 8>(wide, n_tiles, args.m);
+          accumulate_affine_all<V, Ints, 8, Block>(wide, n_tiles, args.m);
         } else {
-          accumulate_affine_all<V, Ints, Bits>(strip, n_tiles, args.m);
+          accumulate_affine_all<V, Ints, Bits, Block>(strip, n_tiles, args.m);
         }
       }
     }
     apply_epilogue<V>(args, begin, end);
+  }
+}
+
+template <class V, class Ints, int Bits>
+void affine_matmul(const MatmulArgs& args) {
+  if (args.w->x_block == 16) {
+    affine_matmul_in_blocks<V, Ints, Bits, 16>(args);
+  } else {
+    affine_matmul_in_blocks<V, Ints, Bits, 32>(args);
   }
 }
 

@@ -40,15 +40,14 @@ template <class V>
 
 /// Sums of whole numbers are exact in any order, so a strip with few outputs spreads each over
 /// several chains to hide the latency of the products.
-template <class V, class Ints, int Bits, int Tiles, int Tokens>
+template <class V, class Ints, int Bits, int Block, int Tiles, int Tokens>
 void accumulate_affine(const AffineStrip& strip) {
   using Sum = typename Ints::Sum;
-  constexpr int kUnroll = 8;  // quads; a group has 8, 16 or 32
+  using Weights = typename Ints::Weights;
   constexpr int kChains = Tiles * Tokens >= 4 ? 1 : Tiles * Tokens >= 2 ? 2 : 4;
-  const std::ptrdiff_t number = static_cast<std::ptrdiff_t>(size_of(strip.type));
-  const std::ptrdiff_t header = 2 * 16 * number;
-  const std::ptrdiff_t x_group =
-      static_cast<std::ptrdiff_t>(sizeof(QuantisedGroup)) + strip.group_size * Ints::kValueBytes;
+  constexpr int kQuads = Block / 4;
+  constexpr std::ptrdiff_t kQuadBytes = 4 * Ints::kValueBytes;
+  const auto number = static_cast<std::ptrdiff_t>(size_of(strip.type));
 
   const std::byte* w[Tiles];
   const std::byte* x[Tokens];
@@ -68,76 +67,91 @@ void accumulate_affine(const AffineStrip& strip) {
   }
 
   for (std::int32_t group = 0; group < strip.n_groups; ++group) {
-    Sum sum[Tiles][Tokens][kChains];
+    // Scales, biases and totals of the group are far from the loop that needs the registers.
+    const std::byte* header[Tiles];
+    float group_total[Tokens];
+    V dot[Tiles][Tokens];
 #pragma GCC unroll 16
     for (int tile = 0; tile < Tiles; ++tile) {
+      header[tile] = w[tile];
+      w[tile] += 2 * 16 * number;
 #pragma GCC unroll 16
-      for (int token = 0; token < Tokens; ++token) {
-#pragma GCC unroll 4
-        for (int chain = 0; chain < kChains; ++chain) sum[tile][token][chain] = Ints::zero();
-      }
+      for (int token = 0; token < Tokens; ++token) dot[tile][token] = V::splat(0.0F);
     }
-    const auto multiply = [&](const typename Ints::Weights(&quad)[Tiles], std::ptrdiff_t x_at,
-                              int chain) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-      for (int token = 0; token < Tokens; ++token) {
-        const auto values = Ints::broadcast(x[token] + sizeof(QuantisedGroup) + x_at);
+    for (int token = 0; token < Tokens; ++token) {
+      group_total[token] = reinterpret_cast<const QuantisedBlock*>(x[token])->total;
+    }
+
+    for (std::int32_t block = 0; block < strip.group_size; block += Block) {
+      // Keeps the optimiser from unrolling what is long enough.
+      __asm__("" : "+r"(block));
+      Sum sum[Tiles][Tokens][kChains];
 #pragma GCC unroll 16
-        for (int tile = 0; tile < Tiles; ++tile) {
-          sum[tile][token][chain] = Ints::dot(sum[tile][token][chain], quad[tile], values);
+      for (int tile = 0; tile < Tiles; ++tile) {
+#pragma GCC unroll 16
+        for (int token = 0; token < Tokens; ++token) {
+#pragma GCC unroll 4
+          for (int chain = 0; chain < kChains; ++chain) sum[tile][token][chain] = Ints::zero();
         }
       }
-    };
-
-    std::ptrdiff_t at = header;
-    const std::ptrdiff_t x_end = strip.group_size * Ints::kValueBytes;
-    constexpr std::ptrdiff_t kQuadBytes = 4 * Ints::kValueBytes;
-    for (std::ptrdiff_t x_at = 0; x_at < x_end;) {
-      __asm__("" : "+r"(x_at));
-#pragma GCC unroll 8
-      for (int i = 0; i < kUnroll; i += Bits == 8 ? 1 : 2) {
-        typename Ints::Weights first[Tiles];
-        typename Ints::Weights second[Tiles];
+      const auto multiply = [&](const Weights(&quad)[Tiles], int i) __attribute__((always_inline)) {
 #pragma GCC unroll 16
-        for (int tile = 0; tile < Tiles; ++tile) {
-          if constexpr (Tokens <= 3) __builtin_prefetch(w[tile] + at + strip.prefetch);
-          if constexpr (Bits == 8) {
-            first[tile] = Ints::load_bytes(w[tile] + at);
-          } else {
-            Ints::load_nibbles(w[tile] + at, first[tile], second[tile]);
+        for (int token = 0; token < Tokens; ++token) {
+          const auto four = Ints::broadcast(x[token] + sizeof(QuantisedBlock) + i * kQuadBytes);
+#pragma GCC unroll 16
+          for (int tile = 0; tile < Tiles; ++tile) {
+            Sum& chain = sum[tile][token][i % kChains];
+            chain = Ints::dot(chain, quad[tile], four);
           }
         }
-        multiply(first, x_at, i % kChains);
-        x_at += kQuadBytes;
-        if constexpr (Bits == 4) {
-          multiply(second, x_at, (i + 1) % kChains);
-          x_at += kQuadBytes;
+      };
+#pragma GCC unroll 8
+      for (int i = 0; i < kQuads; i += Bits == 8 ? 1 : 2) {
+        Weights first[Tiles];
+        Weights second[Tiles];
+#pragma GCC unroll 16
+        for (int tile = 0; tile < Tiles; ++tile) {
+          if constexpr (Tokens <= 3) __builtin_prefetch(w[tile] + strip.prefetch);
+          if constexpr (Bits == 8) {
+            first[tile] = Ints::load_bytes(w[tile]);
+          } else {
+            Ints::load_nibbles(w[tile], first[tile], second[tile]);
+          }
+          w[tile] += 64;
         }
-        at += 64;
+        multiply(first, i);
+        if constexpr (Bits == 4) multiply(second, i + 1);
+      }
+#pragma GCC unroll 16
+      for (int token = 0; token < Tokens; ++token) {
+        const auto* const of_x = reinterpret_cast<const QuantisedBlock*>(x[token]);
+        const V scale = V::splat(of_x->scale);
+#pragma GCC unroll 16
+        for (int tile = 0; tile < Tiles; ++tile) {
+          Sum whole = sum[tile][token][0];
+#pragma GCC unroll 4
+          for (int chain = 1; chain < kChains; ++chain) {
+            whole = Ints::add(whole, sum[tile][token][chain]);
+          }
+          dot[tile][token] =
+              V::fma(Ints::template to_float<Bits>(whole, of_x->sum), scale, dot[tile][token]);
+        }
+        x[token] += sizeof(QuantisedBlock) + kQuads * kQuadBytes;
       }
     }
 
 #pragma GCC unroll 16
     for (int tile = 0; tile < Tiles; ++tile) {
-      const V scale = load_numbers<V>(strip.type, w[tile]);
-      const V bias = load_numbers<V>(strip.type, w[tile] + 16 * number);
+      const V scale = load_numbers<V>(strip.type, header[tile]);
+      const V bias = load_numbers<V>(strip.type, header[tile] + 16 * number);
 #pragma GCC unroll 16
       for (int token = 0; token < Tokens; ++token) {
-        const auto* const of_x = reinterpret_cast<const QuantisedGroup*>(x[token]);
-        Sum dot = sum[tile][token][0];
-#pragma GCC unroll 4
-        for (int chain = 1; chain < kChains; ++chain) {
-          dot = Ints::add(dot, sum[tile][token][chain]);
-        }
         V& out = total[tile][token];
-        out = V::fma(Ints::template to_float<Bits>(dot, of_x->sum),
-                     V::mul(scale, V::splat(of_x->scale)), out);
-        out = V::fma(bias, V::splat(of_x->total), out);
+        out = V::fma(dot[tile][token], scale, out);
+        out = V::fma(bias, V::splat(group_total[token]), out);
       }
-      w[tile] += strip.w_group;
     }
-#pragma GCC unroll 16
-    for (int token = 0; token < Tokens; ++token) x[token] += x_group;
   }
 
 #pragma GCC unroll 16
@@ -152,12 +166,14 @@ void accumulate_affine(const AffineStrip& strip) {
 using AffineStripKernel = void (*)(const AffineStrip& strip);
 
 /// The kernel for so many tokens, 1 .. Tokens.
-template <class V, class Ints, int Bits, int Tiles, int Tokens>
+template <class V, class Ints, int Bits, int Block, int Tiles, int Tokens>
 AffineStripKernel affine_strip_kernel(int tokens) {
   if constexpr (Tokens > 1) {
-    if (tokens < Tokens) return affine_strip_kernel<V, Ints, Bits, Tiles, Tokens - 1>(tokens);
+    if (tokens < Tokens) {
+      return affine_strip_kernel<V, Ints, Bits, Block, Tiles, Tokens - 1>(tokens);
+    }
   }
-  return accumulate_affine<V, Ints, Bits, Tiles, Tokens>;
+  return accumulate_affine<V, Ints, Bits, Block, Tiles, Tokens>;
 }
 
 }  // namespace

@@ -1,31 +1,46 @@
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/kernels.h"
 
 namespace openelm::kernels {
 namespace {
 
-/// Magnitudes are compared as whole numbers: the order is the same, and infinities and NaN, whose
-/// exponent is the greatest, come out on top.
+/// One block; returns the group's total so far, its share included. Magnitudes are compared as
+/// whole numbers: the order is the same, and infinities and NaN, whose exponent is the greatest,
+/// come out on top.
 template <class V, class Ints>
-void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq) {
+[[gnu::always_inline]] inline float quantise_block(const float* x, std::int32_t block, float total,
+                                                   std::byte* xq) {
   constexpr std::uint32_t kInfinity = 0x7F800000U;
-  for (std::int32_t first = 0; first < k; first += group_size, x += group_size) {
-    const std::uint32_t bits = Ints::largest_magnitude(x, group_size);
-    const float largest = __builtin_bit_cast(float, bits);
-    const bool zero = bits >= kInfinity || largest < kQuantiseLeast;
-    QuantisedGroup group{};
-    if (!zero) group.scale = largest / 127.0F;
-    if (bits >= kInfinity) group.scale = __builtin_nanf("");
-    std::byte* const values = xq + sizeof group;
-    if (zero) {
-      __builtin_memset(values, 0, static_cast<std::size_t>(group_size * Ints::kValueBytes));
-    } else {
-      group.sum = Ints::round(x, 127.0F / largest, group_size, values);
+  const std::uint32_t bits = Ints::largest_magnitude(x, block);
+  const float largest = __builtin_bit_cast(float, bits);
+  QuantisedBlock header{};
+  std::byte* const values = xq + sizeof header;
+  if (bits >= kInfinity || largest < kQuantiseLeast) {
+    if (bits >= kInfinity) header.scale = __builtin_nanf("");
+    __builtin_memset(values, 0, static_cast<std::size_t>(block * Ints::kValueBytes));
+  } else {
+    header.scale = largest / 127.0F;
+    header.sum = Ints::round(x, 127.0F / largest, block, values);
+  }
+  __builtin_memcpy(xq, &header, sizeof header);
+  return __builtin_fmaf(header.scale, static_cast<float>(header.sum), total);
+}
+
+template <class V, class Ints>
+void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::int32_t block,
+              std::byte* xq) {
+  const auto block_bytes =
+      static_cast<std::ptrdiff_t>(sizeof(QuantisedBlock)) + block * Ints::kValueBytes;
+  for (std::int32_t first = 0; first < k; first += group_size) {
+    std::byte* const first_block = xq;
+    float total = 0.0F;
+    for (std::int32_t i = 0; i < group_size; i += block, xq += block_bytes) {
+      total = quantise_block<V, Ints>(x + first + i, block, total, xq);
     }
-    group.total = group.scale * static_cast<float>(group.sum);
-    __builtin_memcpy(xq, &group, sizeof group);
-    xq = values + group_size * Ints::kValueBytes;
+    __builtin_memcpy(first_block + offsetof(QuantisedBlock, total), &total, sizeof total);
   }
 }
 

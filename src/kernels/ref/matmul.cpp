@@ -46,26 +46,32 @@ std::int32_t quant(const std::byte* quants, std::int32_t row, std::int32_t i) {
 template <int Bits>
 void affine_tile_dots(const PackedMatrix& w, std::int32_t tile, const std::byte* xq,
                       float (&dots)[kTileRows]) {
-  const std::int32_t group_size = w.format.group_size;
+  const auto block_bytes = sizeof(QuantisedBlock) + static_cast<std::size_t>(w.x_block);
   for (float& dot : dots) dot = 0.0F;
   const std::byte* at = w.tile(tile);
-  for (std::int32_t first = 0; first < w.k; first += group_size) {
-    QuantisedGroup group;
-    std::memcpy(&group, xq, sizeof group);
-    const std::byte* const x = xq + sizeof group;
+  for (std::int32_t first = 0; first < w.k; first += w.format.group_size) {
+    const std::int32_t n_blocks = w.format.group_size / w.x_block;
     for (std::int32_t row = 0; row < kTileRows; ++row) {
-      std::int32_t sum = 0;
-      for (std::int32_t i = 0; i < group_size; ++i) {
-        sum += quant<Bits>(at + w.group_header_bytes(), row, i) * static_cast<std::int8_t>(x[i]);
+      float dot = 0.0F;
+      float total = 0.0F;
+      for (std::int32_t b = 0; b < n_blocks; ++b) {
+        const std::byte* const x = xq + static_cast<std::size_t>(b) * block_bytes;
+        QuantisedBlock block;
+        std::memcpy(&block, x, sizeof block);
+        if (b == 0) total = block.total;
+        std::int32_t sum = 0;
+        for (std::int32_t i = 0; i < w.x_block; ++i) {
+          sum += quant<Bits>(at + w.group_header_bytes(), row, b * w.x_block + i) *
+                 static_cast<std::int8_t>(x[sizeof block + static_cast<std::size_t>(i)]);
+        }
+        dot = std::fma(static_cast<float>(sum), block.scale, dot);
       }
       const auto lane = static_cast<std::size_t>(row);
-      const float scale = load_number(w.format.type, at, lane);
-      const float bias = load_number(w.format.type, at, kTileRows + lane);
-      dots[row] = std::fma(static_cast<float>(sum), scale * group.scale, dots[row]);
-      dots[row] = std::fma(bias, group.total, dots[row]);
+      dots[row] = std::fma(dot, load_number(w.format.type, at, lane), dots[row]);
+      dots[row] = std::fma(load_number(w.format.type, at, kTileRows + lane), total, dots[row]);
     }
     at += w.group_bytes();
-    xq = x + group_size;
+    xq += static_cast<std::size_t>(n_blocks) * block_bytes;
   }
 }
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -20,19 +21,26 @@ QuantiseScale quantise_scale(const float* x, std::int32_t n) {
   return {largest / 127.0F, 127.0F / largest};
 }
 
-void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq) {
-  for (std::int32_t first = 0; first < k; first += group_size, x += group_size) {
-    const QuantiseScale scale = quantise_scale(x, group_size);
-    QuantisedGroup group{.scale = scale.scale, .total = 0.0F, .sum = 0, .unused = 0};
-    std::byte* const values = xq + sizeof group;
-    for (std::int32_t i = 0; i < group_size; ++i) {
-      const std::int32_t whole = scale.round(x[i]);
-      values[i] = static_cast<std::byte>(whole);
-      group.sum += whole;
+void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::int32_t block,
+              std::byte* xq) {
+  for (std::int32_t first = 0; first < k; first += group_size) {
+    std::byte* const first_block = xq;
+    float total = 0.0F;
+    for (std::int32_t in_group = 0; in_group < group_size; in_group += block) {
+      const QuantiseScale scale = quantise_scale(x, block);
+      QuantisedBlock header{.scale = scale.scale, .total = 0.0F, .sum = 0, .unused = 0};
+      std::byte* const values = xq + sizeof header;
+      for (std::int32_t i = 0; i < block; ++i) {
+        const std::int32_t whole = scale.round(x[i]);
+        values[i] = static_cast<std::byte>(whole);
+        header.sum += whole;
+      }
+      total = std::fma(header.scale, static_cast<float>(header.sum), total);
+      std::memcpy(xq, &header, sizeof header);
+      x += block;
+      xq = values + block;
     }
-    group.total = group.scale * static_cast<float>(group.sum);
-    std::memcpy(xq, &group, sizeof group);
-    xq = values + group_size;
+    std::memcpy(first_block + offsetof(QuantisedBlock, total), &total, sizeof total);
   }
 }
 

@@ -33,7 +33,8 @@ struct QuantiseScale {
 QuantiseScale quantise_scale(const float* x, std::int32_t n);
 
 /// Whole numbers of one byte in their own order.
-void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::byte* xq);
+void quantise(const float* x, std::int32_t k, std::int32_t group_size, std::int32_t block,
+              std::byte* xq);
 
 template <KvType>
 void scores(const ScoresArgs& args);
