@@ -12,6 +12,11 @@ using TokenId = std::int32_t;
 /// A type of stored numbers.
 enum class WeightType { f32, f16, bf16 };
 
+/// How plain bf16 weights are multiplied. exact: float32 activations, the same bits on every
+/// machine. fast: activations rounded to bf16 and the CPU's own dot product of them, where it has
+/// one that is faster; the same bits on that kind of CPU only.
+enum class Compute { exact, fast };
+
 /// How keys and values are stored in the cache; q8: signed bytes, with a float32 scale for each
 /// head and position.
 enum class KvType { f32, f16, bf16, q8 };

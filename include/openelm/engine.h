@@ -17,6 +17,7 @@ struct EngineOptions {
   /// "auto", or a variant of the kernels that this CPU must support: "scalar", "avx2", "avx512",
   /// "neon". "auto" also honours the environment variable OPENELM_ISA.
   std::string isa = "auto";
+  Compute compute = Compute::exact;
   /// Called while weights are packed, from the loading thread: bytes done, bytes in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
   /// Quantise the weights while they are packed; only for models whose weights are plain.

@@ -39,6 +39,7 @@ LoadedEngine load_engine(const std::filesystem::path& folder, const ComputeOptio
   EngineOptions options;
   options.threads = compute.threads;
   options.isa = compute.isa;
+  options.compute = compute.compute == "fast" ? Compute::fast : Compute::exact;
   options.progress = [&progress](auto done, auto total) { progress.show(done, total); };
   options.quantize = quantize_options(compute);
   options.note = [](const std::string& line) { spdlog::warn("{}", line); };

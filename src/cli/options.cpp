@@ -42,14 +42,6 @@ KvType parse_kv_type(std::string_view flag, std::string_view text) {
                    "' is not one of f32, f16, bf16, q8");
 }
 
-void require_exact(std::string_view flag, std::string_view text) {
-  if (text == "exact") return;
-  if (text == "fast") {
-    throw UsageError(std::string(flag) + ": fast is not available in this version: exact is");
-  }
-  throw UsageError(std::string(flag) + ": '" + std::string(text) + "' is not one of exact, fast");
-}
-
 std::pair<TokenId, float> parse_bias(std::string_view flag, std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) {
@@ -163,14 +155,15 @@ void add_thread_list_option(CLI::App& app, std::vector<int>& threads) {
 
 void add_kernel_options(CLI::App& app, ComputeOptions& options) {
   add_choice(app, "--isa", options.isa,
-             {"auto", "scalar", "avx2", "avxvnni", "avx512", "avx512bf16", "neon", "neon_i8mm"},
+             {"auto", "scalar", "avx2", "avxvnni", "avx512", "avx512bf16", "neon", "neon_dotprod",
+              "neon_i8mm"},
              "Instruction set; auto: $OPENELM_ISA, else the best of this CPU")
       ->group("Computing");
   add_value(app, "--kv-type", "f32|f16|bf16|q8", "How keys and values are stored",
             [&options](auto flag, auto text) { options.kv_type = parse_kv_type(flag, text); })
       ->group("Computing");
-  add_value(app, "--compute", "exact", "exact: float32 activations (the only way in this version)",
-            require_exact)
+  add_choice(app, "--compute", options.compute, {"exact", "fast"},
+             "fast: bf16 weights by the CPU's bf16 dot product, where that is faster")
       ->group("Computing");
   add_number_choice(app, "--quantize", options.quantize, {8, 4},
                     "Quantise the weights to so many bits while loading; embedding and head to 8")

@@ -37,6 +37,7 @@ struct ModelOptions {
 struct ComputeOptions {
   int threads = 0;  ///< 0: as many as the process may use
   std::string isa = "auto";
+  std::string compute = "exact";
   std::int32_t context = 0;       ///< 0: the model's own
   std::optional<KvType> kv_type;  ///< absent: the command's default
   std::int32_t quantize = 0;      ///< bits of the weights; 0: as they are

@@ -54,6 +54,26 @@ const KernelTable& select_by_name(std::string_view name, const std::string& subj
   throw UsageError(subject + ": " + reason + "; expected one of " + usable_names());
 }
 
+const KernelTable& best_table() {
+  for (const Variant& variant : variants()) {
+    if (usable(variant)) return *variant.table;
+  }
+  return scalar_table;
+}
+
+#if defined(__x86_64__)
+const KernelTable& fast_avx512_table() {
+  static const KernelTable table = [] {
+    KernelTable fast = avx512_table;
+    fast.name = "avx512bf16";
+    fast.matmul[static_cast<std::size_t>(WeightType::bf16)] = avx512bf16_table.matmul;
+    fast.bf16_activations = true;
+    return fast;
+  }();
+  return table;
+}
+#endif
+
 }  // namespace
 
 std::size_t matmul_scratch_floats(std::int32_t m) noexcept {
@@ -64,7 +84,7 @@ std::size_t matmul_scratch_floats(std::int32_t m) noexcept {
 VariantList variants() noexcept {
   static const CpuFeatures cpu = detect_cpu_features();
   static const Variant list[] = {
-      {"avx512bf16", nullptr, false},
+      {"avx512bf16", kAvx512, cpu.avx512bf16},
       {"avx512", kAvx512, cpu.avx512},
       {"avxvnni", kAvxVnni, cpu.avxvnni},
       {"avx2", kAvx2, cpu.avx2},
@@ -76,20 +96,21 @@ VariantList variants() noexcept {
   return {std::begin(list), std::end(list)};
 }
 
-const KernelTable& select(const char* name) {
-  const std::string_view wanted = name;
-  if (wanted != "auto")
-    return select_by_name(wanted, "instruction set '" + std::string(name) + "'");
-
+const KernelTable& select(const char* name, Compute compute) {
+  std::string_view wanted = name;
+  std::string subject = "instruction set '" + std::string(name) + "'";
   const char* forced = std::getenv(kIsaVariable);
-  if (forced != nullptr && *forced != '\0' && std::string_view(forced) != "auto") {
-    return select_by_name(
-        forced, std::string("environment variable ") + kIsaVariable + "='" + forced + "'");
+  if (wanted == "auto" && forced != nullptr && *forced != '\0') {
+    wanted = forced;
+    subject = std::string("environment variable ") + kIsaVariable + "='" + forced + "'";
   }
-  for (const Variant& variant : variants()) {
-    if (usable(variant)) return *variant.table;
-  }
-  return scalar_table;
+  const KernelTable& table = wanted == "auto" ? best_table() : select_by_name(wanted, subject);
+#if defined(__x86_64__)
+  const CpuFeatures cpu = detect_cpu_features();
+  const bool pays = wanted == "avx512bf16" || (wanted == "auto" && cpu.fast_bf16);
+  if (compute == Compute::fast && pays && &table == kAvx512) return fast_avx512_table();
+#endif
+  return table;
 }
 
 }  // namespace openelm::kernels

@@ -40,8 +40,9 @@ struct MatmulArgs {
   const float* x = nullptr;  ///< plain W: [m, w->k_padded], row stride x_stride; values past k are
                              ///< finite
   std::int64_t x_stride = 0;
-  const std::byte* xq =
-      nullptr;  ///< affine W: m rows as `quantise` writes them for W's group size and x_block
+  /// Affine W: m rows as `quantise` writes them for W's group size and x_block. Plain bf16 W with
+  /// bf16_activations: [m, w->k_padded] bf16 as `narrow` writes them.
+  const std::byte* xq = nullptr;
   std::int64_t xq_stride = 0;  ///< bytes
   std::int32_t m = 0;
   float* y = nullptr;  ///< [m, 16 * tiles] (swiglu: 8 * tiles), row stride y_stride; indexed by
@@ -125,6 +126,10 @@ struct KernelTable {
                    std::byte* xq);
   std::int32_t quantised_value_bytes;  ///< of one whole number
 
+  /// matmul of plain bf16 weights takes activations rounded to bf16 and adds in the CPU's own way:
+  /// faster, less exact, and not the same bits as other tables. See Compute::fast.
+  bool bf16_activations = false;
+
   /// Type q8: the signed bytes as they are; scales are the caller's affair (see multiply).
   void (*scores[4])(const ScoresArgs& args);  // [KvType]
   void (*values[4])(const ValuesArgs& args);  // [KvType]
@@ -193,6 +198,9 @@ VariantList variants() noexcept;
 /// The variant called `name`; "auto" takes OPENELM_ISA if set, else the best supported one. Throws
 /// UsageError naming the variants that would work when `name` is unknown, not compiled in, or not
 /// supported by this CPU.
-const KernelTable& select(const char* name);
+///
+/// Compute::fast: on CPUs whose bf16 dot product is known to outrun fma (or where "avx512bf16" is
+/// asked for by name), a table with bf16_activations; elsewhere the same as exact.
+const KernelTable& select(const char* name, Compute compute = Compute::exact);
 
 }  // namespace openelm::kernels

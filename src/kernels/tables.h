@@ -13,4 +13,10 @@ extern const KernelTable neon_table;
 extern const KernelTable neon_dotprod_table;
 extern const KernelTable neon_i8mm_table;
 
+/// What AVX512-BF16 adds to avx512_table for `Compute::fast`.
+struct Bf16Kernels {
+  void (*matmul)(const MatmulArgs& args);  ///< plain bf16 W; args.xq: rows of k_padded bf16
+};
+extern const Bf16Kernels avx512bf16_table;
+
 }  // namespace openelm::kernels

@@ -78,11 +78,15 @@ class Pass {
   /// Y = epilogue(norm(X) Wᵀ); without norm weights, of X itself.
   void multiply(Epilogue epilogue, const PackedMatrix& w, Rows x, const float* norm,
                 Rows y) const noexcept {
-    const bool as_it_is = norm == nullptr && !w.format.affine();
+    const bool as_it_is = norm == nullptr && !w.format.affine() && !takes_bf16(w);
     const MatmulInput input =
         as_it_is ? MatmulInput{.plain = x}
                  : prepare(batch_.rows(), w, norm, [&](std::int64_t r) { return x.row(r); });
     matmul(ctx_, worker_, scratch_, epilogue, w, input, batch_.rows(), y);
+  }
+
+  bool takes_bf16(const PackedMatrix& w) const noexcept {
+    return ctx_.kernels.bf16_activations && w.format == WeightFormat{WeightType::bf16};
   }
 
   /// Rows `row(0 .. n-1)` normalised (if there are weights for it) and in the form that W reads. A
@@ -103,6 +107,8 @@ class Pass {
       }
       if (w.format.affine()) {
         k.quantise(x, w.k, w.format.group_size, w.x_block, out.quantised.row(r));
+      } else if (takes_bf16(w)) {
+        k.narrow[static_cast<std::size_t>(KvType::bf16)](x, w.k_padded, out.quantised.row(r));
       }
     }
     if (!alone) worker_.barrier();

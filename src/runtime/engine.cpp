@@ -27,7 +27,7 @@ std::shared_ptr<const Engine> Engine::load(const std::filesystem::path& folder,
     throw UsageError("threads: expected 0 to " + std::to_string(kMaxThreads) + ", got " +
                      std::to_string(options.threads));
   }
-  const kernels::KernelTable& kernels = kernels::select(options.isa.c_str());
+  const kernels::KernelTable& kernels = kernels::select(options.isa.c_str(), options.compute);
   const Checkpoint checkpoint = open_checkpoint(folder);
   const int threads = options.threads > 0 ? options.threads : default_thread_count();
   const ModelConfig& config = checkpoint.config;

@@ -314,6 +314,8 @@ class Prompt(unittest.TestCase):
         self.assertEqual(len(texts), 1)  # all variants compute the same bits
         for kv_type in ("f32", "f16", "bf16", "q8"):
             succeed("complete", "-p", "Once", "-n", 5, "--kv-type", kv_type)
+        for compute in ("exact", "fast"):
+            succeed("complete", "-p", "Once", "-n", 5, "--compute", compute)
 
     def test_environment_names_model_and_isa(self):
         env = {**os.environ, "OPENELM_MODEL": str(INSTRUCT), "OPENELM_ISA": "scalar"}

@@ -104,12 +104,6 @@ class Words(unittest.TestCase):
                     self, run("complete", "-p", "A", flag, value), 2, flag, value, allowed
                 )
 
-    def test_what_is_not_there_yet_is_said(self):
-        for flag, value in [("--compute", "fast")]:
-            with self.subTest(flag):
-                result = run("complete", "-p", "A", flag, value)
-                assert_one_line(self, result, 2, flag, "not available in this version")
-
     def test_unknown_commands_and_options(self):
         assert_one_line(self, run("compleat"), 2, "compleat", "complete")
         assert_one_line(self, run(), 2, "no command")
