@@ -147,7 +147,8 @@ TEST(Session, NarrowCachesComeCloseToFloat32) {
   const auto tokens = ids(300);
   Session exact(tiny(), {.kv_type = KvType::f32});
   const Logits expected = copy(exact.evaluate(tokens));
-  for (const auto& [type, tolerance] : {std::pair{KvType::f16, 0.05F}, {KvType::bf16, 0.5F}, {KvType::q8, 1.0F}}) {
+  for (const auto& [type, tolerance] :
+       {std::pair{KvType::f16, 0.05F}, {KvType::bf16, 0.5F}, {KvType::q8, 1.0F}}) {
     Session session(tiny(), {.kv_type = type});
     const auto logits = session.evaluate(tokens);
     float worst = 0;
