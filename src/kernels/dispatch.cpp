@@ -61,18 +61,24 @@ const KernelTable& best_table() {
   return scalar_table;
 }
 
+/// The table for Compute::fast where `table` was chosen as `wanted`: another one where that pays.
+const KernelTable& fast_table(std::string_view wanted, const KernelTable& table) {
 #if defined(__x86_64__)
-const KernelTable& fast_avx512_table() {
-  static const KernelTable table = [] {
+  static const CpuFeatures cpu = detect_cpu_features();
+  static const KernelTable with_bf16 = [] {
     KernelTable fast = avx512_table;
     fast.name = "avx512bf16";
     fast.matmul[static_cast<std::size_t>(WeightType::bf16)] = avx512bf16_table.matmul;
     fast.bf16_activations = true;
     return fast;
   }();
+  const bool pays = wanted == "avx512bf16" || (wanted == "auto" && cpu.fast_bf16);
+  if (pays && &table == kAvx512) return with_bf16;
+#else
+  static_cast<void>(wanted);
+#endif
   return table;
 }
-#endif
 
 }  // namespace
 
@@ -105,12 +111,7 @@ const KernelTable& select(const char* name, Compute compute) {
     subject = std::string("environment variable ") + kIsaVariable + "='" + forced + "'";
   }
   const KernelTable& table = wanted == "auto" ? best_table() : select_by_name(wanted, subject);
-#if defined(__x86_64__)
-  const CpuFeatures cpu = detect_cpu_features();
-  const bool pays = wanted == "avx512bf16" || (wanted == "auto" && cpu.fast_bf16);
-  if (compute == Compute::fast && pays && &table == kAvx512) return fast_avx512_table();
-#endif
-  return table;
+  return compute == Compute::fast ? fast_table(wanted, table) : table;
 }
 
 }  // namespace openelm::kernels
