@@ -30,9 +30,15 @@ class Inspect(unittest.TestCase):
         per_token = 2 * 32 * sum(config["num_kv_heads"])
         self.assertEqual(
             shown["memory"]["kv_cache_bytes"],
-            {"f32": 4 * 512 * per_token, "f16": 2 * 512 * per_token, "bf16": 2 * 512 * per_token},
+            {
+                "f32": 4 * 512 * per_token,
+                "f16": 2 * 512 * per_token,
+                "bf16": 2 * 512 * per_token,
+                "q8": 512 * per_token * 9 // 8,  # a float32 scale for every head of 32
+            },
         )
         self.assertEqual(list(shown["formats"]), ["bf16"])
+        self.assertEqual(shown["bits_per_weight"], 16)
         self.assertIn(shown["cpu"]["in_use"], shown["cpu"]["compiled_in"])
         self.assertIn(shown["cpu"]["in_use"], shown["cpu"]["supports"])
         self.assertNotIn("tensors", shown)
