@@ -12,7 +12,7 @@ constexpr std::int32_t kMatmulGroupTiles = 8;
 constexpr std::int32_t kMatmulBlockK = 512;
 
 /// Bytes of weights that are prefetched ahead, over all the streams that are read at once.
-constexpr std::int32_t kMatmulPrefetchBytes = 2048;
+constexpr std::int32_t kMatmulPrefetchBytes = 4096;
 
 /// Affine weights: tiles and length of the sum, a multiple of every group size, of a block that
 /// stays in the first cache; its 8-bit quants are 32 KiB.

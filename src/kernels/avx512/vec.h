@@ -9,8 +9,8 @@ namespace {
 
 /// 16 float lanes in one AVX-512 register.
 struct Avx512Vec {
-  /// Tokens that one, two, four and eight tiles at once leave registers for.
-  static constexpr int kMaxTokens[] = {12, 12, 5, 3};
+  /// Tokens that one, two and four tiles at once leave registers for.
+  static constexpr int kMaxTokens[] = {12, 12, 5};
 
   __m512 lanes;
 
