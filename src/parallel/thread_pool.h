@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "parallel/partition.h"
+#include "parallel/signal.h"
 
 namespace openelm {
 
-/// A point that all workers reach before any goes on. Waits by spinning for some microseconds, the
-/// length of a phase, then sleeps, so that an oversubscribed machine is not burnt.
+/// A point that all workers reach before any goes on.
 class Barrier {
  public:
   explicit Barrier(int n_workers) noexcept : n_workers_(n_workers) {}
@@ -21,8 +21,7 @@ class Barrier {
  private:
   int n_workers_;
   alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> generation_{0};
-  std::atomic<int> sleepers_{0};
+  alignas(64) Signal all_arrived_;
 };
 
 /// One thread's view of a parallel region.
@@ -78,8 +77,7 @@ class ThreadPool {
   std::mutex turn_;
   Job job_;
   bool stopping_ = false;
-  alignas(64) std::atomic<std::uint32_t> started_{0};
-  std::atomic<int> sleepers_{0};
+  alignas(64) Signal started_;
   Barrier barrier_;
   std::vector<std::thread> threads_;
 };

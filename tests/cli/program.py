@@ -55,7 +55,8 @@ def command(*arguments):
     return [PROGRAM, *(a if isinstance(a, bytes) else str(a) for a in arguments)]
 
 
-def run(*arguments, stdin=b"", env=None, cwd=None):
+def run(*arguments, stdin=b"", env=None, cwd=None, before=None):
+    """Runs to the end; `before` is called in the new process."""
     done = subprocess.run(
         command(*arguments),
         input=stdin,
@@ -63,6 +64,7 @@ def run(*arguments, stdin=b"", env=None, cwd=None):
         env=env or environment(),
         cwd=cwd,
         timeout=TIMEOUT,
+        preexec_fn=before,
     )
     return Result(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
 

@@ -47,7 +47,10 @@ TEST_F(CpuTopology, WithoutAnyDescriptionEveryAllowedCpuCounts) {
 }
 
 TEST_F(CpuTopology, HyperthreadsOfOneCoreCountOnce) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
     write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
           "0-1023\n");
   }

@@ -74,6 +74,23 @@ TEST(ThreadPool, WakesWorkersThatWentToSleep) {
   EXPECT_EQ(calls.load(), 9);
 }
 
+TEST(ThreadPool, ManyMoreWorkersThanCpusKeepInStep) {
+  constexpr int kWorkers = 24;
+  ThreadPool pool(kWorkers);
+  std::atomic<int> arrived{0};
+  std::atomic<int> wrong{0};
+  // Long enough for the waiting to learn that spinning is in vain.
+  pool.run([&](const Worker& w) noexcept {
+    for (int phase = 1; phase <= 500; ++phase) {
+      ++arrived;
+      w.barrier();
+      wrong += arrived.load() != phase * kWorkers;
+      w.barrier();
+    }
+  });
+  EXPECT_EQ(wrong.load(), 0);
+}
+
 TEST(ThreadPool, CallersOnSeveralThreadsTakeTurns) {
   ThreadPool pool(2);
   int inside = 0;
