@@ -14,9 +14,11 @@ namespace openelm {
 struct EngineOptions {
   /// Worker threads; 0: the CPUs this process may really use (affinity and cgroup quota).
   int threads = 0;
-  /// "auto", or a variant of the kernels that this CPU must support: "scalar", "avx2", "avx512",
-  /// "neon". "auto" also honours the environment variable OPENELM_ISA.
+  /// "auto", or a variant of the kernels that this CPU must support: "scalar", "avx2", "avxvnni",
+  /// "avx512", "avx512bf16", "neon", "neon_dotprod", "neon_i8mm". "auto" also honours the
+  /// environment variable OPENELM_ISA.
   std::string isa = "auto";
+  /// Whether bf16 weights may be multiplied in a way that is faster and less exact.
   Compute compute = Compute::exact;
   /// Called while weights are packed, from the loading thread: bytes done, bytes in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
