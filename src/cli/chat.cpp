@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include <spdlog/spdlog.h>
+
+#include "text/stop_matcher.h"
 
 namespace openelm::cli {
 namespace {
@@ -15,13 +19,42 @@ std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b
   return static_cast<std::size_t>(end - a.begin());
 }
 
+/// The text of an answer, which may be generated in several parts: a stop string can begin in one
+/// and end in the next.
+class AnswerText {
+ public:
+  AnswerText(const std::vector<std::string>& stop, const TextCallback& on_text)
+      : stops_(stop), on_text_(on_text) {}
+
+  /// False when the answer must end.
+  bool push(std::string_view piece) { return give_out(stops_.push(piece)) && !stops_.fired(); }
+
+  /// Gives out what was held back, unless the callback wants no more.
+  void finish() {
+    if (!refused_) give_out(stops_.finish());
+  }
+
+  const std::optional<std::string>& stop() const { return stops_.fired(); }
+  std::string take() { return std::move(text_); }
+
+ private:
+  bool give_out(const std::string& certain) {
+    text_ += certain;
+    if (!certain.empty() && on_text_) refused_ = !on_text_(certain);
+    return !refused_;
+  }
+
+  StopMatcher stops_;
+  const TextCallback& on_text_;
+  std::string text_;
+  bool refused_ = false;
+};
+
 /// Appends to `whole` what was generated after room was made.
 void append(GenerationResult&& part, GenerationResult& whole) {
-  whole.text += part.text;
   whole.tokens.insert(whole.tokens.end(), part.tokens.begin(), part.tokens.end());
   std::move(part.logprobs.begin(), part.logprobs.end(), std::back_inserter(whole.logprobs));
   whole.reason = part.reason;
-  whole.stop = std::move(part.stop);
   whole.prompt_seconds += part.prompt_seconds;
   whole.generate_seconds += part.generate_seconds;
 }
@@ -61,29 +94,38 @@ void Chat::make_room() {
 Answer Chat::answer(std::string message, const GenerationOptions& options,
                     const TextCallback& on_text) {
   begin_turn(std::move(message));
+  AnswerText text(options.stop, on_text);
   Answer answer;
+  GenerationResult& whole = answer.result;
   GenerationOptions remaining = options;
+  remaining.stop.clear();  // the text is searched here, over all parts
   while (true) {
     const std::vector<TokenId> ids = conversation_.ids();
     // One token at least is evaluated, for the logits after it.
     const std::size_t kept = std::min(common_prefix(session_.tokens(), ids), ids.size() - 1);
     session_.rewind(static_cast<std::int32_t>(kept));
     const auto fresh = std::span(ids).subspan(kept);
-    GenerationResult part = generate(session_, &tokenizer_, fresh, remaining, on_text);
-    conversation_.add_answer(part);
+    GenerationResult part = generate(session_, &tokenizer_, fresh, remaining,
+                                     [&](std::string_view piece) { return text.push(piece); });
+    conversation_.extend_answer(part.tokens);
     if (answer.prompt_tokens == 0) answer.prompt_tokens = ids.size();
     answer.evaluated_tokens += fresh.size();
     if (remaining.max_tokens >= 0) {
       remaining.max_tokens -= static_cast<std::int32_t>(part.tokens.size());
     }
-    append(std::move(part), answer.result);
-    if (answer.result.reason != FinishReason::context) return answer;
-    if (conversation_.size() == 1) {
-      spdlog::info("the context of {} tokens is full: the answer is cut", session_.context());
-      return answer;
-    }
+    append(std::move(part), whole);
+    if (whole.reason != FinishReason::context || conversation_.size() == 1) break;
     make_room();
   }
+  if (whole.reason == FinishReason::context) {
+    spdlog::info("the context of {} tokens is full: the answer is cut", session_.context());
+  }
+  text.finish();
+  whole.text = text.take();
+  whole.stop = text.stop();
+  if (whole.stop) whole.reason = FinishReason::stop;
+  conversation_.end_answer(whole);
+  return answer;
 }
 
 }  // namespace openelm::cli

@@ -45,11 +45,14 @@ void Conversation::add_user(std::string text) {
   turns_.push_back({.user = std::move(text), .answer = {}});
 }
 
-void Conversation::add_answer(const GenerationResult& result) {
-  Turn& turn = turns_.back();
-  const std::vector<TokenId> ids = cut_to_text(*tokenizer_, result);
-  turn.answer.insert(turn.answer.end(), ids.begin(), ids.end());
-  turn.ended = result.reason == FinishReason::stop && !result.stop;
+void Conversation::extend_answer(std::span<const TokenId> ids) {
+  std::vector<TokenId>& answer = turns_.back().answer;
+  answer.insert(answer.end(), ids.begin(), ids.end());
+}
+
+void Conversation::end_answer(const GenerationResult& whole) {
+  turns_.back().answer = cut_to_text(*tokenizer_, whole);
+  turns_.back().ended = whole.reason == FinishReason::stop && !whole.stop;
 }
 
 std::vector<TokenId> Conversation::opening() const {

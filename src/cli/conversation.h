@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,11 @@ class Conversation {
   /// Begins a turn. Throws Error when `text` is not valid UTF-8.
   void add_user(std::string text);
 
-  /// Appends to the newest turn's answer what was generated, cut where its text is cut.
-  void add_answer(const GenerationResult& result);
+  /// Appends to the newest turn's answer.
+  void extend_answer(std::span<const TokenId> ids);
+
+  /// The newest turn's answer is `whole`, cut where its text is cut.
+  void end_answer(const GenerationResult& whole);
 
   /// Takes the newest turn back.
   void remove_newest() { turns_.pop_back(); }

@@ -142,6 +142,28 @@ class Evaluation(unittest.TestCase):
         kept = [BOS, *user_ids("Hi", True), *tokenize("fox"), *user_ids("Go on.", False)]
         self.assertEqual(turns[1]["usage"]["prompt_tokens"], len(kept))
 
+    def test_a_stop_string_may_span_the_dropping_of_turns(self):
+        """The context becomes full before, in, and after the tokens that spell the stop string."""
+        words = tokenize("one two three four five six seven eight")
+        stop = continuation("\nUser:")
+        self.assertEqual(len(set(words + stop)), len(words + stop))
+        first, second = user_ids("Hi", True), user_ids("Go on.", False)
+        prompt = [BOS, *first, *words, *second]
+        for room in range(len(words) - 2, len(words) + len(stop) + 2):
+            turns, err = chat(
+                "Hi\nGo on.\nBye.", "--context", len(prompt) + room, *force(words + stop)
+            )
+            self.assertEqual(turns[1]["usage"]["prompt_tokens"], len(prompt))
+            for turn in turns[:2]:
+                self.assertEqual(turn["stop"], "\nUser:", room)
+                self.assertEqual(turn["text"], "one two three four five six seven eight", room)
+                self.assertEqual(turn["tokens"], words + stop, room)
+            if room < len(words + stop):
+                # In the second answer the first turn was dropped; of the stop string nothing stays.
+                self.assertIn("forgotten", err)
+                kept = [BOS, *user_ids("Go on.", True), *words, *user_ids("Bye.", False)]
+                self.assertEqual(turns[2]["usage"]["prompt_tokens"], len(kept), room)
+
     def test_only_what_is_new_is_evaluated(self):
         result = succeed("chat", "--stats", "-n", 20, "--ignore-eos", stdin=b"Hi\nGo on.\n")
         prompts = [line for line in result.err.splitlines() if line.startswith("prompt:")]
