@@ -15,6 +15,7 @@ inline std::vector<std::string> runnable_variants() {
   std::vector<std::string> names;
   for (const kernels::Variant& v : kernels::variants()) {
     if (v.table == nullptr || !v.supported) continue;
+    if (v.table->name != std::string(v.name)) continue;  // another name for the same kernels
     if (only == nullptr || std::string(only) == v.name) names.emplace_back(v.name);
   }
   return names;
