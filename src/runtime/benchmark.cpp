@@ -31,7 +31,7 @@ std::uint64_t weight_bytes_per_pass(const Engine& engine) {
 }
 
 std::uint64_t kv_bytes_per_position(const Engine& engine, KvType kv_type) {
-  return static_cast<std::uint64_t>(engine.config().kv_values_per_token()) * size_of(kv_type);
+  return static_cast<std::uint64_t>(engine.config().kv_bytes_per_token(kv_type));
 }
 
 std::uint64_t bytes_read(const Engine& engine, const BenchmarkCase& benchmark, KvType kv_type) {
