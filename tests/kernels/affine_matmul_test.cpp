@@ -122,7 +122,9 @@ TEST_P(AffineMatmul, HasTheScalarBits) {
       for (const WeightType type : {WeightType::f32, WeightType::f16, WeightType::bf16}) {
         // Few tokens, a mixture of strips, and enough for blocks and widened nibbles.
         for (const std::int32_t m : {1, 2, 3, 7, 9, 23}) {
-          expect_scalar_bits(GetParam(), {{type, bits, group}, 4, 3, m, kEpilogues[m % 4U]});
+          expect_scalar_bits(
+              GetParam(),
+              {{type, bits, group}, 4, 3, m, kEpilogues[static_cast<std::size_t>(m % 4)]});
           expect_scalar_bits(
               GetParam(),
               {.format = {type, bits, group}, .n_tiles = 3, .n_groups = 1, .m = m, .x_block = 16});
