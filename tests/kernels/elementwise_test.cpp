@@ -188,7 +188,7 @@ TEST_P(Elementwise, Multiply) {
 TEST_P(Elementwise, NarrowToBytesKeepsEachNumberToHalfAStep) {
   const auto narrow = table().narrow[static_cast<int>(KvType::q8)];
   for (const std::int32_t n : {8, 24, 64, 128}) {
-    std::vector<float> x = numbers(n, 12, Numbers::ordinary);
+    std::vector<float> x = numbers(static_cast<std::size_t>(n), 12, Numbers::ordinary);
     std::vector<std::int8_t> bytes(x.size());
     std::vector<std::int8_t> expected(x.size());
     const float scale = narrow(x.data(), n, bytes.data());
