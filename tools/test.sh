@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need, builds, and runs them: `tools/test.sh [part...]`. Parts:
 #   native    Release build, all tests
-#   asan      AddressSanitizer and UndefinedBehaviorSanitizer, the tests of the library
+#   asan      AddressSanitizer and UndefinedBehaviorSanitizer, all tests of library and program
 #   neon      ARM64 cross build, its tests under qemu (x86-64 Debian and Ubuntu)
 #   clang     clang++ builds everything, warnings are errors
 #   coverage  line and branch coverage (not part of the default)
@@ -47,9 +47,10 @@ build() {
 
 run_native() { build release && ctest --preset release; }
 run_asan() {
-  # Sanitizers add weak symbols of their own, so objects are not checked for them here.
-  build asan &&
-    ctest --preset asan --label-exclude 'slow|cli|style' --exclude-regex '^install$|isa_symbols'
+  # Sanitizers add weak symbols of their own, so objects are not checked for them here, and make GCC
+  # warn of variables that are never read uninitialised, so warnings are no errors here.
+  build asan -DOPENELM_WERROR=OFF &&
+    ctest --preset asan --label-exclude 'slow|style|tools' --exclude-regex isa_symbols
 }
 run_neon() { build aarch64-cross && ctest --preset aarch64-cross --parallel "$jobs"; }
 # Nothing is run here, and warnings do not need the optimiser.
