@@ -33,6 +33,11 @@ constexpr const KernelTable* kNeonDotprod = nullptr;
 constexpr const KernelTable* kNeonI8mm = nullptr;
 #endif
 
+const CpuFeatures& cpu() {
+  static const CpuFeatures features = detect_cpu_features();
+  return features;
+}
+
 bool usable(const Variant& variant) { return variant.table != nullptr && variant.supported; }
 
 std::string usable_names() {
@@ -64,7 +69,6 @@ const KernelTable& best_table() {
 /// The table for Compute::fast where `table` was chosen as `wanted`: another one where that pays.
 const KernelTable& fast_table(std::string_view wanted, const KernelTable& table) {
 #if defined(__x86_64__)
-  static const CpuFeatures cpu = detect_cpu_features();
   static const KernelTable with_bf16 = [] {
     KernelTable fast = avx512_table;
     fast.name = "avx512bf16";
@@ -72,7 +76,7 @@ const KernelTable& fast_table(std::string_view wanted, const KernelTable& table)
     fast.bf16_activations = true;
     return fast;
   }();
-  const bool pays = wanted == "avx512bf16" || (wanted == "auto" && cpu.fast_bf16);
+  const bool pays = wanted == "avx512bf16" || (wanted == "auto" && cpu().fast_bf16);
   if (pays && &table == kAvx512) return with_bf16;
 #else
   static_cast<void>(wanted);
@@ -88,15 +92,14 @@ std::size_t matmul_scratch_floats(std::int32_t m) noexcept {
 }
 
 VariantList variants() noexcept {
-  static const CpuFeatures cpu = detect_cpu_features();
   static const Variant list[] = {
-      {"avx512bf16", kAvx512, cpu.avx512bf16},
-      {"avx512", kAvx512, cpu.avx512},
-      {"avxvnni", kAvxVnni, cpu.avxvnni},
-      {"avx2", kAvx2, cpu.avx2},
-      {"neon_i8mm", kNeonI8mm, cpu.neon_i8mm},
-      {"neon_dotprod", kNeonDotprod, cpu.neon_dotprod},
-      {"neon", kNeon, cpu.neon},
+      {"avx512bf16", kAvx512, cpu().avx512bf16},
+      {"avx512", kAvx512, cpu().avx512},
+      {"avxvnni", kAvxVnni, cpu().avxvnni},
+      {"avx2", kAvx2, cpu().avx2},
+      {"neon_i8mm", kNeonI8mm, cpu().neon_i8mm},
+      {"neon_dotprod", kNeonDotprod, cpu().neon_dotprod},
+      {"neon", kNeon, cpu().neon},
       {"scalar", &scalar_table, true},
   };
   return {std::begin(list), std::end(list)};

@@ -3,8 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/avx2/rounding.h"
-#include "kernels/avx2/vec.h"
+#include "kernels/avx2/sums.h"
 
 namespace openelm::kernels {
 namespace {
@@ -12,10 +11,7 @@ namespace {
 /// Whole numbers of 16 rows in two AVX2 registers. The one instruction that multiplies bytes adds
 /// pairs of products with saturation at 16 bits, which 255 * 127 * 2 passes; so bytes are widened:
 /// 32-bit lanes hold the even, then the odd ones of a row's four.
-struct Avx2Ints {
-  struct Sum {
-    __m256i lo, hi;
-  };
+struct Avx2Ints : Avx2Sums {
   struct Weights {
     Sum even, odd;
   };
@@ -23,15 +19,8 @@ struct Avx2Ints {
     __m256i even, odd;
   };
   static constexpr int kValueBytes = 2;  ///< four activations are stored in the order 0 2 1 3
-  static constexpr int kTiles = 1;
   static constexpr int kMaxTokens = 4;
 
-  [[gnu::always_inline]] static Sum zero() {
-    return {_mm256_setzero_si256(), _mm256_setzero_si256()};
-  }
-  [[gnu::always_inline]] static Sum add(Sum a, Sum b) {
-    return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
-  }
   [[gnu::always_inline]] static Weights load_bytes(const std::byte* p) {
     const __m256i mask = _mm256_set1_epi16(0x00FF);
     const Sum w = load(p);
@@ -54,25 +43,6 @@ struct Avx2Ints {
     sum = add(sum, {_mm256_madd_epi16(w.even.lo, x.even), _mm256_madd_epi16(w.even.hi, x.even)});
     return add(sum, {_mm256_madd_epi16(w.odd.lo, x.odd), _mm256_madd_epi16(w.odd.hi, x.odd)});
   }
-  template <int Bits>
-  [[gnu::always_inline]] static Avx2Vec to_float(Sum sum, std::int32_t) {
-    return {_mm256_cvtepi32_ps(sum.lo), _mm256_cvtepi32_ps(sum.hi)};
-  }
-
-  /// 64 bytes of 4-bit quants as two quads of bytes, 128 bytes.
-  [[gnu::always_inline]] static void widen_nibbles(const std::byte* from, std::byte* to) {
-    const __m256i mask = _mm256_set1_epi8(0x0F);
-    const Sum w = load(from);
-    store(to, _mm256_and_si256(w.lo, mask));
-    store(to + 32, _mm256_and_si256(w.hi, mask));
-    store(to + 64, _mm256_and_si256(_mm256_srli_epi16(w.lo, 4), mask));
-    store(to + 96, _mm256_and_si256(_mm256_srli_epi16(w.hi, 4), mask));
-  }
-
-  static std::uint32_t largest_magnitude(const float* x, std::int32_t n) {
-    return avx2_largest_magnitude(x, n);
-  }
-
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum. n is a multiple
   /// of 8.
   static std::int32_t round(const float* x, float factor, std::int32_t n, std::byte* values) {
@@ -86,17 +56,10 @@ struct Avx2Ints {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i * kValueBytes), packed);
       sum = _mm256_add_epi32(sum, whole);
     }
-    return avx2_fold_sum(sum);
+    return avx2_fold(sum);
   }
 
  private:
-  [[gnu::always_inline]] static Sum load(const std::byte* p) {
-    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
-  }
-  [[gnu::always_inline]] static void store(std::byte* p, __m256i value) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), value);
-  }
   template <int Shift>
   [[gnu::always_inline]] static __m256i nibble(__m256i w) {
     return _mm256_and_si256(_mm256_srli_epi16(w, Shift), _mm256_set1_epi16(0x000F));

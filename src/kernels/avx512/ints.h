@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/avx2/rounding.h"
+#include "kernels/avx2/sums.h"
 #include "kernels/avx512/vec.h"
 
 namespace openelm::kernels {
@@ -43,26 +43,6 @@ struct Avx512Ints {
     return {_mm512_cvtepi32_ps(sum)};
   }
 
-  /// 64 bytes of 4-bit quants as two quads of bytes, 128 bytes.
-  [[gnu::always_inline]] static void widen_nibbles(const std::byte* from, std::byte* to) {
-    Weights first;
-    Weights second;
-    load_nibbles(from, first, second);
-    _mm512_storeu_si512(to, first);
-    _mm512_storeu_si512(to + 64, second);
-  }
-
-  /// The greatest |x[i]| as bits; n is a multiple of 16.
-  static std::uint32_t largest_magnitude(const float* x, std::int32_t n) {
-    const __m512i mask = _mm512_set1_epi32(0x7FFFFFFF);
-    __m512i largest = _mm512_setzero_si512();
-    for (std::int32_t i = 0; i < n; i += 16) {
-      largest = _mm512_max_epi32(largest, _mm512_and_si512(_mm512_loadu_si512(x + i), mask));
-    }
-    return avx2_fold_max(
-        _mm256_max_epi32(_mm512_castsi512_si256(largest), _mm512_extracti64x4_epi64(largest, 1)));
-  }
-
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum.
   static std::int32_t round(const float* x, float factor, std::int32_t n, std::byte* values) {
     const __m512 by = _mm512_set1_ps(factor);
@@ -72,7 +52,7 @@ struct Avx512Ints {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i), _mm512_cvtepi32_epi8(whole));
       sum = _mm512_add_epi32(sum, whole);
     }
-    return avx2_fold_sum(
+    return avx2_fold(
         _mm256_add_epi32(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1)));
   }
 };

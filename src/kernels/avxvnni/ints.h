@@ -3,37 +3,23 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/avx2/rounding.h"
-#include "kernels/avx2/vec.h"
+#include "kernels/avx2/sums.h"
 
 namespace openelm::kernels {
 namespace {
 
 /// Whole numbers of 16 rows in two AVX2 registers, multiplied by AVX-VNNI.
-struct AvxVnniInts {
-  struct Sum {
-    __m256i lo, hi;
-  };
+struct AvxVnniInts : Avx2Sums {
   using Weights = Sum;   ///< four unsigned bytes of each row
   using Quad = __m256i;  ///< four signed bytes in every lane
   static constexpr int kValueBytes = 1;
-  static constexpr int kTiles = 1;
   static constexpr int kMaxTokens = 6;
 
-  [[gnu::always_inline]] static Sum zero() {
-    return {_mm256_setzero_si256(), _mm256_setzero_si256()};
-  }
-  [[gnu::always_inline]] static Sum add(Sum a, Sum b) {
-    return {_mm256_add_epi32(a.lo, b.lo), _mm256_add_epi32(a.hi, b.hi)};
-  }
-  [[gnu::always_inline]] static Weights load_bytes(const std::byte* p) {
-    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
-  }
+  [[gnu::always_inline]] static Weights load_bytes(const std::byte* p) { return load(p); }
   [[gnu::always_inline]] static void load_nibbles(const std::byte* p, Weights& first,
                                                   Weights& second) {
     const __m256i mask = _mm256_set1_epi8(0x0F);
-    const Weights w = load_bytes(p);
+    const Weights w = load(p);
     first = {_mm256_and_si256(w.lo, mask), _mm256_and_si256(w.hi, mask)};
     second = {_mm256_and_si256(_mm256_srli_epi16(w.lo, 4), mask),
               _mm256_and_si256(_mm256_srli_epi16(w.hi, 4), mask)};
@@ -46,24 +32,6 @@ struct AvxVnniInts {
   [[gnu::always_inline]] static Sum dot(Sum sum, Weights w, Quad x) {
     return {_mm256_dpbusd_avx_epi32(sum.lo, w.lo, x), _mm256_dpbusd_avx_epi32(sum.hi, w.hi, x)};
   }
-  template <int Bits>
-  [[gnu::always_inline]] static Avx2Vec to_float(Sum sum, std::int32_t) {
-    return {_mm256_cvtepi32_ps(sum.lo), _mm256_cvtepi32_ps(sum.hi)};
-  }
-
-  /// 64 bytes of 4-bit quants as two quads of bytes, 128 bytes.
-  [[gnu::always_inline]] static void widen_nibbles(const std::byte* from, std::byte* to) {
-    Weights first;
-    Weights second;
-    load_nibbles(from, first, second);
-    store(to, first);
-    store(to + 64, second);
-  }
-
-  static std::uint32_t largest_magnitude(const float* x, std::int32_t n) {
-    return avx2_largest_magnitude(x, n);
-  }
-
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum. n is a multiple of
   /// 16.
   static std::int32_t round(const float* x, float factor, std::int32_t n, std::byte* values) {
@@ -79,13 +47,7 @@ struct AvxVnniInts {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i), packed);
       sum = _mm256_add_epi32(sum, _mm256_add_epi32(a, b));
     }
-    return avx2_fold_sum(sum);
-  }
-
- private:
-  [[gnu::always_inline]] static void store(std::byte* p, Weights w) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), w.lo);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), w.hi);
+    return avx2_fold(sum);
   }
 };
 

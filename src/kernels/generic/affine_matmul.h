@@ -8,34 +8,38 @@
 namespace openelm::kernels {
 namespace {
 
-/// All tiles of `strip` with all tokens, in pieces that fit the registers. Tokens are split evenly.
-/// With one token, tile follows tile as in memory: a single stream is what prefetching does best.
+/// All tiles of `strip` with all tokens, in pieces that fit the registers. With one token, tile
+/// follows tile as in memory: a single stream is what prefetching does best.
 template <class V, class Ints, int Bits, int Block>
 void accumulate_affine_all(const AffineStrip& strip, std::int32_t n_tiles, std::int32_t n_tokens) {
-  constexpr int kMost = Ints::kMaxTokens;
-  const std::int32_t n_blocks = (n_tokens + kMost - 1) / kMost;
+  const auto run = [](auto tiles, const AffineStrip& piece, int tokens) {
+    with_count<Ints::kMaxTokens>(tokens, [&](auto count) {
+      accumulate_affine<V, Ints, Bits, Block, decltype(tiles)::value, decltype(count)::value>(
+          piece);
+    });
+  };
   for (std::int32_t tile = 0; tile < n_tiles;) {
-    const int tiles = n_tokens > 1 && n_tiles - tile >= Ints::kTiles ? Ints::kTiles : 1;
-    std::int32_t token = 0;
-    for (std::int32_t block = 0; block < n_blocks; ++block) {
-      const int tokens = (n_tokens - token) / (n_blocks - block);
-      AffineStrip piece = strip;
-      piece.w += tile * strip.w_tile;
-      piece.x += token * strip.x_token;
-      piece.y += tile * strip.y_tile + token * strip.y_token;
-      const auto kernel =
-          tiles == 1 ? affine_strip_kernel<V, Ints, Bits, Block, 1, kMost>(tokens)
-                     : affine_strip_kernel<V, Ints, Bits, Block, Ints::kTiles, kMost>(tokens);
-      kernel(piece);
-      token += tokens;
-    }
-    tile += tiles;
+    const bool together = n_tokens > 1 && n_tiles - tile >= Ints::kTiles;
+    for_each_part(n_tokens, Ints::kMaxTokens, [&](std::int32_t token, int tokens) {
+      const AffineStrip piece = part_of(strip, tile, token);
+      together ? run(Count<Ints::kTiles>{}, piece, tokens) : run(Count<1>{}, piece, tokens);
+    });
+    tile += together ? Ints::kTiles : 1;
+  }
+}
+
+/// 64 bytes of 4-bit quants as two quads of bytes, 128 bytes.
+[[gnu::always_inline]] inline void widen_nibbles(const std::byte* from, std::byte* to) {
+  const auto* const pairs = reinterpret_cast<const std::uint8_t*>(from);
+  auto* const quants = reinterpret_cast<std::uint8_t*>(to);
+  for (int i = 0; i < 64; ++i) {
+    quants[i] = pairs[i] & 0x0F;
+    quants[64 + i] = pairs[i] >> 4;
   }
 }
 
 /// A run of groups of 4-bit tiles, rewritten at `out` as 8-bit ones.
-template <class Ints>
-AffineStrip widen_nibbles(const AffineStrip& strip, std::int32_t n_tiles, std::byte* out) {
+AffineStrip widen_tiles(const AffineStrip& strip, std::int32_t n_tiles, std::byte* out) {
   const auto header = static_cast<std::ptrdiff_t>(2 * 16 * size_of(strip.type));
   AffineStrip wide = strip;
   wide.w = out;
@@ -47,7 +51,7 @@ AffineStrip widen_nibbles(const AffineStrip& strip, std::int32_t n_tiles, std::b
       __builtin_memcpy(out, from, static_cast<std::size_t>(header));
       out += header;
       for (std::ptrdiff_t at = header; at < strip.w_group; at += 64, out += 128) {
-        Ints::widen_nibbles(from + at, out);
+        widen_nibbles(from + at, out);
       }
       from += strip.w_group;
     }
@@ -80,7 +84,6 @@ void affine_matmul_in_blocks(const MatmulArgs& args) {
             .w = w.tile(tile) + group * static_cast<std::ptrdiff_t>(w.group_bytes()),
             .w_tile = static_cast<std::ptrdiff_t>(w.tile_bytes()),
             .w_group = static_cast<std::ptrdiff_t>(w.group_bytes()),
-            .prefetch = kAffinePrefetchBytes,
             .type = w.format.type,
             .group_size = w.format.group_size,
             .n_groups = n_groups - group < run ? n_groups - group : run,
@@ -92,7 +95,7 @@ void affine_matmul_in_blocks(const MatmulArgs& args) {
             .resume = group > 0,
         };
         if (Bits == 4 && !few_tokens) {
-          const AffineStrip wide = widen_nibbles<Ints>(strip, n_tiles, widened);
+          const AffineStrip wide = widen_tiles(strip, n_tiles, widened);
           accumulate_affine_all<V, Ints, 8, Block>(wide, n_tiles, args.m);
         } else {
           accumulate_affine_all<V, Ints, Bits, Block>(strip, n_tiles, args.m);

@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/generic/sources.h"
+#include "kernels/blocking.h"
+#include "kernels/generic/strip.h"
 #include "kernels/kernels.h"
 
 /// The inner loop of products with affine weights. `Ints` is an instruction set's whole-number
@@ -13,11 +14,10 @@ namespace {
 
 /// A strip of `Tiles` x `Tokens` outputs of 16 lanes each over a run of groups.
 struct AffineStrip {
-  const std::byte* w;       ///< first tile, at the run's first group
-  std::ptrdiff_t w_tile;    ///< bytes from tile to tile
-  std::ptrdiff_t w_group;   ///< bytes from group to group
-  std::ptrdiff_t prefetch;  ///< bytes prefetched ahead, 0 for none
-  WeightType type;          ///< of scales and biases
+  const std::byte* w;      ///< first tile, at the run's first group
+  std::ptrdiff_t w_tile;   ///< bytes from tile to tile
+  std::ptrdiff_t w_group;  ///< bytes from group to group
+  WeightType type;         ///< of scales and biases
   std::int32_t group_size;
   std::int32_t n_groups;
   const std::byte* x;      ///< first token, at the run's first group
@@ -39,9 +39,10 @@ template <class V>
 }
 
 /// Sums of whole numbers are exact in any order, so a strip with few outputs spreads each over
-/// several chains to hide the latency of the products.
+/// several chains to hide the latency of the products. Not inlined: in one function with the others
+/// the compiler spills.
 template <class V, class Ints, int Bits, int Block, int Tiles, int Tokens>
-void accumulate_affine(const AffineStrip& strip) {
+[[gnu::noinline]] void accumulate_affine(const AffineStrip& strip) {
   using Sum = typename Ints::Sum;
   using Weights = typename Ints::Weights;
   constexpr int kChains = Tiles * Tokens >= 4 ? 1 : Tiles * Tokens >= 2 ? 2 : 4;
@@ -52,19 +53,9 @@ void accumulate_affine(const AffineStrip& strip) {
   const std::byte* w[Tiles];
   const std::byte* x[Tokens];
   V total[Tiles][Tokens];
-#pragma GCC unroll 16
-  for (int tile = 0; tile < Tiles; ++tile) w[tile] = strip.w + tile * strip.w_tile;
-#pragma GCC unroll 16
-  for (int token = 0; token < Tokens; ++token) x[token] = strip.x + token * strip.x_token;
-#pragma GCC unroll 16
-  for (int tile = 0; tile < Tiles; ++tile) {
-#pragma GCC unroll 16
-    for (int token = 0; token < Tokens; ++token) {
-      total[tile][token] = strip.resume
-                               ? V::load(strip.y + tile * strip.y_tile + token * strip.y_token)
-                               : V::splat(0.0F);
-    }
-  }
+  point_at(w, strip.w, strip.w_tile);
+  point_at(x, strip.x, strip.x_token);
+  load_sums(strip, total);
 
   for (std::int32_t group = 0; group < strip.n_groups; ++group) {
     // Scales, biases and totals of the group are far from the loop that needs the registers.
@@ -112,7 +103,7 @@ void accumulate_affine(const AffineStrip& strip) {
         Weights second[Tiles];
 #pragma GCC unroll 16
         for (int tile = 0; tile < Tiles; ++tile) {
-          if constexpr (Tokens <= 3) __builtin_prefetch(w[tile] + strip.prefetch);
+          if constexpr (Tokens <= 3) __builtin_prefetch(w[tile] + kAffinePrefetchBytes);
           if constexpr (Bits == 8) {
             first[tile] = Ints::load_bytes(w[tile]);
           } else {
@@ -154,26 +145,7 @@ void accumulate_affine(const AffineStrip& strip) {
     }
   }
 
-#pragma GCC unroll 16
-  for (int tile = 0; tile < Tiles; ++tile) {
-#pragma GCC unroll 16
-    for (int token = 0; token < Tokens; ++token) {
-      total[tile][token].store(strip.y + tile * strip.y_tile + token * strip.y_token);
-    }
-  }
-}
-
-using AffineStripKernel = void (*)(const AffineStrip& strip);
-
-/// The kernel for so many tokens, 1 .. Tokens.
-template <class V, class Ints, int Bits, int Block, int Tiles, int Tokens>
-AffineStripKernel affine_strip_kernel(int tokens) {
-  if constexpr (Tokens > 1) {
-    if (tokens < Tokens) {
-      return affine_strip_kernel<V, Ints, Bits, Block, Tiles, Tokens - 1>(tokens);
-    }
-  }
-  return accumulate_affine<V, Ints, Bits, Block, Tiles, Tokens>;
+  store_sums(strip, total);
 }
 
 }  // namespace

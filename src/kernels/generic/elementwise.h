@@ -76,30 +76,5 @@ float narrow(const float* x, std::int32_t n, void* y) {
   return 1.0F;
 }
 
-template <class V>
-float narrow_q8(const float* x, std::int32_t n, void* y) {
-  float largest = 0.0F;
-  bool finite = true;
-  for (std::int32_t i = 0; i < n; ++i) {
-    const float magnitude = __builtin_fabsf(x[i]);
-    finite = finite && magnitude < __builtin_inff();
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  auto* const out = static_cast<std::int8_t*>(y);
-  if (!finite || largest < kQuantiseLeast) {
-    for (std::int32_t i = 0; i < n; ++i) out[i] = 0;
-    return finite ? 0.0F : __builtin_nanf("");
-  }
-  const V factor = V::splat(127.0F / largest);
-  for_each_vector<V>(n, [&](std::int32_t i, auto load, auto) {
-    float whole[16];
-    V::round(V::mul(load(x + i), factor)).store(whole);
-    for (std::int32_t lane = 0; lane < 16 && i + lane < n; ++lane) {
-      out[i + lane] = static_cast<std::int8_t>(whole[lane]);
-    }
-  });
-  return largest / 127.0F;
-}
-
 }  // namespace
 }  // namespace openelm::kernels

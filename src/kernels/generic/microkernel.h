@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/generic/strip.h"
+
 /// The one inner loop of matrix products and attention. See sources.h for the unnamed namespace.
 namespace openelm::kernels {
 namespace {
@@ -33,19 +35,9 @@ void accumulate(const Source source, const Strip& strip) {
   V sum[Tiles][Tokens];
   const std::byte* w[Tiles];
   const float* x[Tokens];
-#pragma GCC unroll 16
-  for (int tile = 0; tile < Tiles; ++tile) w[tile] = strip.w + tile * strip.w_tile;
-#pragma GCC unroll 16
-  for (int token = 0; token < Tokens; ++token) x[token] = strip.x + token * strip.x_token;
-#pragma GCC unroll 16
-  for (int tile = 0; tile < Tiles; ++tile) {
-#pragma GCC unroll 16
-    for (int token = 0; token < Tokens; ++token) {
-      sum[tile][token] = strip.resume
-                             ? V::load(strip.y + tile * strip.y_tile + token * strip.y_token)
-                             : V::splat(0.0F);
-    }
-  }
+  point_at(w, strip.w, strip.w_tile);
+  point_at(x, strip.x, strip.x_token);
+  load_sums(strip, sum);
 
   const auto step = [&](const auto& load_row, std::ptrdiff_t k) __attribute__((always_inline)) {
     if constexpr (Tiles <= Tokens) {
@@ -101,14 +93,7 @@ void accumulate(const Source source, const Strip& strip) {
     stop = k_pairs;
   }
   if (k < strip.k) step(even, k);
-
-#pragma GCC unroll 16
-  for (int tile = 0; tile < Tiles; ++tile) {
-#pragma GCC unroll 16
-    for (int token = 0; token < Tokens; ++token) {
-      sum[tile][token].store(strip.y + tile * strip.y_tile + token * strip.y_token);
-    }
-  }
+  store_sums(strip, sum);
 }
 
 template <class Source>
@@ -117,10 +102,9 @@ using StripKernel = void (*)(Source source, const Strip& strip);
 /// `accumulate` for a number of tokens known only at run time, 1 .. Tokens.
 template <class V, class Source, int Tiles, int Tokens>
 StripKernel<Source> strip_kernel(int tokens) {
-  if constexpr (Tokens > 1) {
-    if (tokens < Tokens) return strip_kernel<V, Source, Tiles, Tokens - 1>(tokens);
-  }
-  return accumulate<V, Tiles, Tokens, Source>;
+  return with_count<Tokens>(tokens, [](auto count) -> StripKernel<Source> {
+    return accumulate<V, Tiles, decltype(count)::value, Source>;
+  });
 }
 
 /// A strip kernel and the number of tiles it takes.
@@ -144,27 +128,19 @@ StripChoice<Source> choose_strip(int tokens, std::int32_t tiles_left) {
 }
 
 /// Runs `strip`, which describes n_tiles x n_tokens outputs, in pieces that fit the registers: all
-/// tiles for some tokens, then for the next ones. Tokens are split evenly (7 = 4 + 3), since a
-/// piece of one token costs nearly as much as one of three.
+/// tiles for some tokens, then for the next ones.
 template <class V, class Source>
 void accumulate_all(const Source source, const Strip& strip, std::int32_t n_tiles,
                     std::int32_t n_tokens) {
-  const std::int32_t n_blocks = (n_tokens + V::kMaxTokens[0] - 1) / V::kMaxTokens[0];
-  std::int32_t token = 0;
-  for (std::int32_t block = 0; block < n_blocks; ++block) {
-    const int tokens = (n_tokens - token) / (n_blocks - block);
+  for_each_part(n_tokens, V::kMaxTokens[0], [&](std::int32_t token, int tokens) {
     for (std::int32_t tile = 0; tile < n_tiles;) {
       const auto [kernel, tiles] = choose_strip<V, Source>(tokens, n_tiles - tile);
-      Strip piece = strip;
-      piece.w += tile * strip.w_tile;
-      piece.x += token * strip.x_token;
-      piece.y += tile * strip.y_tile + token * strip.y_token;
+      Strip piece = part_of(strip, tile, token);
       piece.prefetch /= tiles;
       kernel(source, piece);
       tile += tiles;
     }
-    token += tokens;
-  }
+  });
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr KernelTable make_table(const char* name) {
       .name = name,
       .matmul = {matmul<V, WeightType::f32>, matmul<V, WeightType::f16>,
                  matmul<V, WeightType::bf16>, affine_matmul<V, Ints, 8>, affine_matmul<V, Ints, 4>},
-      .quantise = quantise<V, Ints>,
+      .quantise = quantise<Ints>,
       .quantised_value_bytes = Ints::kValueBytes,
       .scores = {scores<V, KvType::f32>, scores<V, KvType::f16>, scores<V, KvType::bf16>,
                  scores<V, KvType::q8>},

@@ -35,28 +35,6 @@ struct NeonRounding {
     return vreinterpretq_s8_s32(vdupq_n_s32(four));
   }
 
-  /// 64 bytes of 4-bit quants as two quads of bytes, 128 bytes.
-  [[gnu::always_inline]] static void widen_nibbles(const std::byte* from, std::byte* to) {
-    const Bytes pairs = load_unsigned(from);
-    const Bytes low = low_nibbles(pairs);
-    const Bytes high = high_nibbles(pairs);
-    auto* const out = reinterpret_cast<std::uint8_t*>(to);
-    for (int i = 0; i < 4; ++i) {
-      vst1q_u8(out + i * 16, low.q[i]);
-      vst1q_u8(out + 64 + i * 16, high.q[i]);
-    }
-  }
-
-  /// The greatest |x[i]| as bits; n is a multiple of 4.
-  static std::uint32_t largest_magnitude(const float* x, std::int32_t n) {
-    const uint32x4_t mask = vdupq_n_u32(0x7FFFFFFFU);
-    uint32x4_t largest = vdupq_n_u32(0);
-    for (std::int32_t i = 0; i < n; i += 4) {
-      largest = vmaxq_u32(largest, vandq_u32(vreinterpretq_u32_f32(vld1q_f32(x + i)), mask));
-    }
-    return vmaxvq_u32(largest);
-  }
-
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum. n is a multiple of
   /// 16.
   static std::int32_t round(const float* x, float factor, std::int32_t n, std::byte* values) {
@@ -73,6 +51,23 @@ struct NeonRounding {
                vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
     }
     return vaddvq_s32(sum);
+  }
+};
+
+/// Sums of 16 rows in four registers, a row to a lane.
+struct NeonRowSums {
+  struct Sum {
+    int32x4_t q[4];
+  };
+  static constexpr int kMaxTokens = 5;
+
+  [[gnu::always_inline]] static Sum zero() {
+    const int32x4_t v = vdupq_n_s32(0);
+    return {{v, v, v, v}};
+  }
+  [[gnu::always_inline]] static Sum add(const Sum& a, const Sum& b) {
+    return {{vaddq_s32(a.q[0], b.q[0]), vaddq_s32(a.q[1], b.q[1]), vaddq_s32(a.q[2], b.q[2]),
+             vaddq_s32(a.q[3], b.q[3])}};
   }
 };
 

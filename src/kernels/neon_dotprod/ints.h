@@ -8,20 +8,7 @@ namespace openelm::kernels {
 namespace {
 
 /// Whole numbers of 16 rows in four registers, multiplied by the dot-product extension.
-struct NeonDotprodInts : NeonSignedWeights {
-  struct Sum {
-    int32x4_t q[4];
-  };
-  static constexpr int kMaxTokens = 5;
-
-  [[gnu::always_inline]] static Sum zero() {
-    const int32x4_t v = vdupq_n_s32(0);
-    return {{v, v, v, v}};
-  }
-  [[gnu::always_inline]] static Sum add(const Sum& a, const Sum& b) {
-    return {{vaddq_s32(a.q[0], b.q[0]), vaddq_s32(a.q[1], b.q[1]), vaddq_s32(a.q[2], b.q[2]),
-             vaddq_s32(a.q[3], b.q[3])}};
-  }
+struct NeonDotprodInts : NeonSignedWeights, NeonRowSums {
   [[gnu::always_inline]] static Sum dot(const Sum& sum, const Weights& w, int8x16_t x) {
     return {{vdotq_s32(sum.q[0], w.q[0], x), vdotq_s32(sum.q[1], w.q[1], x),
              vdotq_s32(sum.q[2], w.q[2], x), vdotq_s32(sum.q[3], w.q[3], x)}};

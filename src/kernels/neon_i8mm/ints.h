@@ -9,21 +9,9 @@ namespace {
 
 /// Whole numbers of 16 rows in four registers, multiplied by the mixed-sign dot product that comes
 /// with the matrix-multiply extension: quants stay unsigned.
-struct NeonI8mmInts : NeonRounding {
-  struct Sum {
-    int32x4_t q[4];
-  };
+struct NeonI8mmInts : NeonRounding, NeonRowSums {
   using Weights = Bytes;
-  static constexpr int kMaxTokens = 5;
 
-  [[gnu::always_inline]] static Sum zero() {
-    const int32x4_t v = vdupq_n_s32(0);
-    return {{v, v, v, v}};
-  }
-  [[gnu::always_inline]] static Sum add(const Sum& a, const Sum& b) {
-    return {{vaddq_s32(a.q[0], b.q[0]), vaddq_s32(a.q[1], b.q[1]), vaddq_s32(a.q[2], b.q[2]),
-             vaddq_s32(a.q[3], b.q[3])}};
-  }
   [[gnu::always_inline]] static Weights load_bytes(const std::byte* p) { return load_unsigned(p); }
   [[gnu::always_inline]] static void load_nibbles(const std::byte* p, Weights& first,
                                                   Weights& second) {
