@@ -1,10 +1,10 @@
 #include "checkpoint/quantization_config.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include <openelm/error.h>
+#include <openelm/quantization.h>
 
 #include "checkpoint/json_text.h"
 #include "checkpoint/message_text.h"
@@ -13,9 +13,6 @@ namespace openelm {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::array<std::int32_t, 2> kBits = {4, 8};
-constexpr std::array<std::int32_t, 3> kGroupSizes = {32, 64, 128};
 
 std::string list_text(std::span<const std::int32_t> values) {
   std::string text;
@@ -37,8 +34,9 @@ class Entry {
     const auto or_else = [&](std::int32_t AffineGroups::*field) {
       return fallback ? std::optional((*fallback).*field) : std::nullopt;
     };
-    return {.bits = number("bits", kBits, or_else(&AffineGroups::bits)),
-            .group_size = number("group_size", kGroupSizes, or_else(&AffineGroups::group_size))};
+    return {
+        .bits = number("bits", kAffineBits, or_else(&AffineGroups::bits)),
+        .group_size = number("group_size", kAffineGroupSizes, or_else(&AffineGroups::group_size))};
   }
 
  private:

@@ -203,10 +203,22 @@ class Parser {
 }  // namespace
 
 std::optional<WeightType> weight_type_of(std::string_view dtype) {
-  if (dtype == "F32") return WeightType::f32;
-  if (dtype == "F16") return WeightType::f16;
-  if (dtype == "BF16") return WeightType::bf16;
+  for (const WeightType type : {WeightType::f32, WeightType::f16, WeightType::bf16}) {
+    if (dtype == dtype_of(type)) return type;
+  }
   return std::nullopt;
+}
+
+const char* dtype_of(WeightType type) noexcept {
+  switch (type) {
+    case WeightType::f32:
+      return "F32";
+    case WeightType::f16:
+      return "F16";
+    case WeightType::bf16:
+      return "BF16";
+  }
+  return "";
 }
 
 std::vector<SafetensorsEntry> parse_safetensors(std::span<const std::byte> file,

@@ -22,6 +22,9 @@ struct SafetensorsEntry {
 /// The weight type of a dtype's spelling, if weights may have it.
 std::optional<WeightType> weight_type_of(std::string_view dtype);
 
+/// A weight type as a dtype is spelled: "BF16".
+const char* dtype_of(WeightType type) noexcept;
+
 /// Reads the header of a safetensors file held in memory. Every byte of the file belongs to the
 /// header or to exactly one tensor; a file with overlaps, holes or bytes left over is refused, as
 /// the format's reference library does. Data of a weight type, or of the words (U32) that hold

@@ -9,10 +9,14 @@
 
 namespace openelm {
 
+std::string place_of(const TensorView& tensor) {
+  return tensor.file->path().string() + ": tensor " + in_quotes(tensor.name);
+}
+
 void require_shape(const TensorView& tensor, std::span<const std::int64_t> shape) {
   if (std::ranges::equal(tensor.shape, shape)) return;
-  throw Error(tensor.file->path().string() + ": tensor " + in_quotes(tensor.name) + " has shape " +
-              shape_text(tensor.shape) + ", the configuration needs " + shape_text(shape));
+  throw Error(place_of(tensor) + " has shape " + shape_text(tensor.shape) +
+              ", the configuration needs " + shape_text(shape));
 }
 
 TensorSource::TensorSource(std::filesystem::path origin,

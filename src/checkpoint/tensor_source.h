@@ -29,6 +29,9 @@ struct TensorView {
   std::size_t bytes() const noexcept { return data.size() + scales.size() + biases.size(); }
 };
 
+/// How messages name a tensor: the file and the name in it.
+std::string place_of(const TensorView& tensor);
+
 /// Throws Error, naming the file and both shapes, when the tensor is shaped otherwise.
 void require_shape(const TensorView& tensor, std::span<const std::int64_t> shape);
 

@@ -74,10 +74,13 @@ Command add_quantize(CLI::App& program) {
       "quantize", "Write a model folder with weights of 4 or 8 bits, in MLX's format");
   app->add_option("IN", o->in, "The model folder to read")->type_name("")->required();
   app->add_option("OUT", o->out, "The folder to write")->type_name("")->required();
-  add_number_choice(*app, "--bits", o->quantize.bits, {4, 8}, "Of the layers' weights (default 4)");
-  add_number_choice(*app, "--group-size", o->quantize.group_size, {32, 64, 128},
+  add_number_choice(*app, "--bits", o->quantize.bits, {kAffineBits.begin(), kAffineBits.end()},
+                    "Of the layers' weights (default 4)");
+  add_number_choice(*app, "--group-size", o->quantize.group_size,
+                    {kAffineGroupSizes.begin(), kAffineGroupSizes.end()},
                     "Weights that share a scale and a bias (default 64)");
-  add_number_choice(*app, "--head-bits", o->quantize.head_bits, {4, 8},
+  add_number_choice(*app, "--head-bits", o->quantize.head_bits,
+                    {kAffineBits.begin(), kAffineBits.end()},
                     "Of the embedding and the head (default 8)");
   app->add_flag("--force", o->force, "Replace a model folder that is at OUT");
   add_threads_option(*app, o->threads);

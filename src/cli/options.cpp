@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include <openelm/error.h>
+#include <openelm/quantization.h>
 
 namespace openelm::cli {
 namespace {
@@ -168,7 +169,8 @@ void add_kernel_options(CLI::App& app, ComputeOptions& options) {
   add_number_choice(app, "--quantize", options.quantize, {8, 4},
                     "Quantise the weights to so many bits while loading; embedding and head to 8")
       ->group("Computing");
-  add_number_choice(app, "--group-size", options.group_size, {32, 64, 128},
+  add_number_choice(app, "--group-size", options.group_size,
+                    {kAffineGroupSizes.begin(), kAffineGroupSizes.end()},
                     "With --quantize: weights that share a scale (default 64)")
       ->group("Computing");
 }

@@ -2,8 +2,8 @@
 
 #include <openelm/error.h>
 
-#include "base/mapped_file.h"
 #include "checkpoint/message_text.h"
+#include "model/row_major.h"
 #include "quant/quantize.h"
 #include "quant/quantized_format.h"
 
@@ -11,10 +11,6 @@ namespace openelm {
 namespace {
 
 bool is_matrix(const TensorView& tensor) { return tensor.shape.size() == 2; }
-
-std::string place_of(const TensorView& tensor) {
-  return tensor.file->path().string() + ": tensor " + in_quotes(tensor.name);
-}
 
 }  // namespace
 
@@ -54,11 +50,8 @@ void require_plain(const TensorSource& tensors) {
 }
 
 void fail_unquantizable(const TensorView& tensor, std::int64_t row) {
-  const RowMajor matrix{.format = tensor.format,
-                        .data = tensor.data.data(),
-                        .n_rows = static_cast<std::int32_t>(tensor.shape[0]),
-                        .k = static_cast<std::int32_t>(tensor.shape[1])};
-  throw Error(place_of(tensor) + " cannot be quantised: " + unquantizable_reason(matrix, row));
+  throw Error(place_of(tensor) +
+              " cannot be quantised: " + unquantizable_reason(row_major(tensor), row));
 }
 
 }  // namespace openelm

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/quantize_plan.h"
+#include "model/row_major.h"
 #include "quant/pack.h"
 #include "quant/quantize.h"
 #include "quant/quantized_format.h"
@@ -122,32 +123,22 @@ std::size_t norm_floats(const Planner& plan) {
 
 /// One worker's memory and result while matrices are quantised on the way into tiles.
 struct QuantizeScratch {
-  std::vector<std::byte> data, scales, biases;  // of the 16 rows of a tile
-  std::optional<std::int64_t> fault;            // a row that cannot be quantised
-
-  void make_room(const PackedMatrix& target) {
-    const auto values = static_cast<std::size_t>(target.k) * kTileRows;
-    data.resize(values * static_cast<std::size_t>(target.format.bits) / 8);
-    scales.resize(values / static_cast<std::size_t>(target.format.group_size) *
-                  size_of(target.format.type));
-    biases.resize(scales.size());
-  }
+  AffineBuffers buffers;              // of the 16 rows of a tile
+  std::optional<std::int64_t> fault;  // a row that cannot be quantised
 };
 
 /// Rows [first, end) of a plain matrix, 16 at most, as one affine tile.
 void quantize_tile(const RowMajor& source, const PackedMatrix& target, Range rows,
                    QuantizeScratch& scratch, std::byte* tile) noexcept {
-  if (const auto fault =
-          quantize_rows(source, rows, target.format,
-                        {scratch.data.data(), scratch.scales.data(), scratch.biases.data()})) {
+  if (const auto fault = quantize_rows(source, rows, target.format, scratch.buffers.rows())) {
     if (!scratch.fault) scratch.fault = fault;
     return;
   }
   const auto n_rows = static_cast<std::int32_t>(rows.size());
   const RowMajor quantized{.format = target.format,
-                           .data = scratch.data.data(),
-                           .scales = scratch.scales.data(),
-                           .biases = scratch.biases.data(),
+                           .data = scratch.buffers.data.data(),
+                           .scales = scratch.buffers.scales.data(),
+                           .biases = scratch.buffers.biases.data(),
                            .n_rows = n_rows,
                            .k = source.k};
   pack_tile(quantized, 0, n_rows, tile);
@@ -158,12 +149,7 @@ void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker,
                 QuantizeScratch& scratch) noexcept {
   const PackedMatrix& target = *plan.target;
   const TensorView& tensor = *plan.tensor;
-  const RowMajor source{.format = tensor.format,
-                        .data = tensor.data.data(),
-                        .scales = tensor.scales.data(),
-                        .biases = tensor.biases.data(),
-                        .n_rows = static_cast<std::int32_t>(tensor.shape[0]),
-                        .k = target.k};
+  const RowMajor source = row_major(tensor);
   const bool quantizes = target.format != tensor.format;
   const bool paired = plan.gate_rows > 0;
   const std::int32_t unit = paired ? 2 : 1;
@@ -187,7 +173,8 @@ void pack_share(const MatrixPlan& plan, std::byte* tiles, const Worker& worker,
 void pack_matrix(const MatrixPlan& plan, std::byte* tiles, ThreadPool& pool,
                  std::vector<QuantizeScratch>& scratch) {
   if (plan.target->format != plan.tensor->format) {
-    for (QuantizeScratch& s : scratch) s.make_room(*plan.target);
+    const std::size_t n_weights = static_cast<std::size_t>(plan.target->k) * kTileRows;
+    for (QuantizeScratch& s : scratch) s.buffers.resize(plan.target->format, n_weights);
   }
   pool.run([&](const Worker& worker) noexcept {
     pack_share(plan, tiles, worker, scratch[static_cast<std::size_t>(worker.index())]);

@@ -310,6 +310,12 @@ std::optional<std::int64_t> quantize_typed(const RowMajor& source, Range rows,
 
 }  // namespace
 
+void AffineBuffers::resize(const WeightFormat& format, std::size_t n_weights) {
+  data.resize(n_weights * static_cast<std::size_t>(format.bits) / 8);
+  scales.resize(n_weights / static_cast<std::size_t>(format.group_size) * size_of(format.type));
+  biases.resize(scales.size());
+}
+
 std::optional<std::int64_t> quantize_rows(const RowMajor& source, Range rows,
                                           const WeightFormat& format,
                                           const AffineRows& out) noexcept {

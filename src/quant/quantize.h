@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <openelm/config.h>
 
@@ -17,6 +18,15 @@ struct AffineRows {
   std::byte* data = nullptr;    // [rows, k * bits / 8]
   std::byte* scales = nullptr;  // [rows, k / group_size]
   std::byte* biases = nullptr;  // [rows, k / group_size]
+};
+
+/// Memory for quantised rows.
+struct AffineBuffers {
+  std::vector<std::byte> data, scales, biases;
+
+  /// For `n_weights` weights, a whole number of groups.
+  void resize(const WeightFormat& format, std::size_t n_weights);
+  AffineRows rows() noexcept { return {data.data(), scales.data(), biases.data()}; }
 };
 
 /// Quantises rows [rows.begin, rows.end) of a plain `source` to `format`; the first of them is

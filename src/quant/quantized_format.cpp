@@ -1,27 +1,18 @@
 #include "quant/quantized_format.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 
 #include <openelm/error.h>
 
 namespace openelm {
-namespace {
-
-bool is_one_of(std::int32_t value, std::initializer_list<std::int32_t> values) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
-}  // namespace
-
 void check_quantize_options(const QuantizeOptions& options) {
   for (const std::int32_t bits : {options.bits, options.head_bits}) {
-    if (!is_one_of(bits, {4, 8})) {
+    if (std::ranges::find(kAffineBits, bits) == kAffineBits.end()) {
       throw UsageError("quantize: expected 4 or 8 bits, got " + std::to_string(bits));
     }
   }
-  if (!is_one_of(options.group_size, {32, 64, 128})) {
+  if (std::ranges::find(kAffineGroupSizes, options.group_size) == kAffineGroupSizes.end()) {
     throw UsageError("quantize: expected groups of 32, 64 or 128, got " +
                      std::to_string(options.group_size));
   }

@@ -12,9 +12,11 @@
 #include "base/mapped_file.h"
 #include "base/staged_folder.h"
 #include "checkpoint/quantization_config.h"
+#include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/tensor_source.h"
 #include "model/quantize_plan.h"
+#include "model/row_major.h"
 #include "quant/quantize.h"
 #include "quant/quantized_format.h"
 
@@ -32,18 +34,6 @@ constexpr std::int64_t kBlocksPerRound = 8;
 constexpr std::array kCompanions = {
     "tokenizer.model",   "tokenizer.json",      "tokenizer_config.json", "special_tokens_map.json",
     "added_tokens.json", "chat_template.jinja", "generation_config.json"};
-
-const char* dtype_of(WeightType type) {
-  switch (type) {
-    case WeightType::f32:
-      return "F32";
-    case WeightType::f16:
-      return "F16";
-    case WeightType::bf16:
-      return "BF16";
-  }
-  return "";
-}
 
 /// "layers.3.ffn.proj_1.weight" -> "layers.3.ffn.proj_1"
 std::string module_of(const std::string& weight) { return weight.substr(0, weight.rfind('.')); }
@@ -115,17 +105,9 @@ Plan plan_file(const Checkpoint& checkpoint, const QuantizeOptions& options,
 
 /// One worker's memory for a block of rows, and what went wrong there.
 struct Block {
-  std::vector<std::byte> data, scales, biases;
+  AffineBuffers buffers;
   std::optional<std::int64_t> fault;  // a row that cannot be quantised
   int error = 0;                      // of the system
-
-  void make_room(const Job& job, std::int64_t rows) {
-    const auto weights = static_cast<std::size_t>(rows * job.row_weights());
-    data.resize(weights * static_cast<std::size_t>(job.target.bits) / 8);
-    scales.resize(weights / static_cast<std::size_t>(job.target.group_size) *
-                  size_of(job.target.type));
-    biases.resize(scales.size());
-  }
 };
 
 /// Writes rows of a plain tensor as they are.
@@ -140,20 +122,16 @@ void copy_rows(const Job& job, Range rows, const SafetensorsWriter& file, Block&
 
 void quantize_block(const Job& job, Range rows, const SafetensorsWriter& file,
                     Block& block) noexcept {
-  const RowMajor source{.format = job.tensor->format,
-                        .data = job.tensor->data.data(),
-                        .n_rows = static_cast<std::int32_t>(job.rows()),
-                        .k = static_cast<std::int32_t>(job.row_weights())};
-  block.fault = quantize_rows(source, rows, job.target,
-                              {block.data.data(), block.scales.data(), block.biases.data()});
+  block.fault = quantize_rows(row_major(*job.tensor), rows, job.target, block.buffers.rows());
   std::size_t item = job.item;
-  for (const auto* part : {&block.data, &block.scales, &block.biases}) {
+  for (const auto* part : {&block.buffers.data, &block.buffers.scales, &block.buffers.biases}) {
     if (block.fault || block.error != 0) return;
     // The buffers are as long as a full block; the last one has fewer rows.
     const std::size_t row_bytes =
-        part == &block.data ? static_cast<std::size_t>(job.row_weights() * job.target.bits / 8)
-                            : static_cast<std::size_t>(job.row_weights() / job.target.group_size) *
-                                  size_of(job.target.type);
+        part == &block.buffers.data
+            ? static_cast<std::size_t>(job.row_weights() * job.target.bits / 8)
+            : static_cast<std::size_t>(job.row_weights() / job.target.group_size) *
+                  size_of(job.target.type);
     block.error =
         file.write(item++, static_cast<std::uint64_t>(rows.begin) * row_bytes,
                    std::span(*part).first(static_cast<std::size_t>(rows.size()) * row_bytes));
@@ -184,7 +162,9 @@ class FolderWriter {
     const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockWeights / job.row_weights());
     const std::int64_t round_rows = block_rows * kBlocksPerRound * pool_.size();
     if (job.target.affine()) {
-      for (Block& block : blocks_) block.make_room(job, std::min(block_rows, job.rows()));
+      const auto n_weights =
+          static_cast<std::size_t>(std::min(block_rows, job.rows()) * job.row_weights());
+      for (Block& block : blocks_) block.buffers.resize(job.target, n_weights);
     }
     for (std::int64_t begin = 0; begin < job.rows(); begin += round_rows) {
       if (options_.cancel != nullptr && options_.cancel->load()) return false;
