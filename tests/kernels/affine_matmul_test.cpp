@@ -41,7 +41,7 @@ class AffineData {
         quants_(static_cast<std::size_t>(c.n() * c.k() * c.format.bits / 8)),
         scales_(static_cast<std::size_t>(c.n() * c.n_groups) * size_of(c.format.type)),
         biases_(scales_.size()),
-        tiles_(view().bytes()),
+        tiles_(packed(nullptr).bytes()),
         x_(static_cast<std::size_t>(c.m * c.k())) {
     NumberSource weights(7, Numbers::ordinary);
     for (std::byte& quant : quants_) quant = static_cast<std::byte>(weights.next() * 128.0F + 128);
@@ -65,9 +65,7 @@ class AffineData {
     if (c.m == 1 && c.numbers == Numbers::ordinary) std::fill(x_.begin(), x_.end(), 1.0F);
   }
 
-  PackedMatrix view() const {
-    return {case_.format, case_.n(), case_.k(), case_.k(), tiles_.data(), case_.x_block};
-  }
+  PackedMatrix view() const { return packed(tiles_.data()); }
   const std::vector<float>& x() const { return x_; }
 
   std::vector<float> run(const kernels::KernelTable& table) const {
@@ -97,6 +95,10 @@ class AffineData {
   }
 
  private:
+  PackedMatrix packed(std::byte* tiles) const {
+    return {case_.format, case_.n(), case_.k(), case_.k(), tiles, case_.x_block};
+  }
+
   AffineCase case_;
   std::vector<std::byte> quants_;
   std::vector<std::byte> scales_;
