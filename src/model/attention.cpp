@@ -52,9 +52,23 @@ struct ChunkResult {
 class Attention {
  public:
   Attention(const AttentionLayer& a, const Worker& worker) noexcept
-      : a_(a), worker_(worker), scratch_(a.acts.worker(worker.index())), blocks_(a.sizes) {}
+      : a_(a),
+        worker_(worker),
+        scratch_(a.acts.worker(worker.index())),
+        blocks_(a.sizes),
+        // Decode steps: a tile's only new key is the last one it reads, and one item reads it.
+        items_store_(blocks_.blocks_per_group == 1 && a.tiles.size() == a.batch.tokens.size() &&
+                     one_row_a_sequence(a.tiles)) {}
 
   void run() const noexcept {
+    if (!items_store_) {
+      const Range rows =
+          worker_.share(static_cast<std::int64_t>(a_.batch.rows()) * a_.sizes.n_kv_heads);
+      for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+        store(i / a_.sizes.n_kv_heads, static_cast<std::int32_t>(i % a_.sizes.n_kv_heads));
+      }
+      worker_.barrier();
+    }
     const std::int64_t items =
         static_cast<std::int64_t>(a_.tiles.size()) * a_.sizes.n_kv_heads * blocks_.blocks_per_group;
     std::int32_t chunks = 0;
@@ -92,14 +106,55 @@ class Attention {
     return {p, p + 1, stride, p + 16, stride};
   }
 
-  /// Copies the item's query rows, token by token, to the worker's scratch.
-  void gather_queries(const Item& item) const noexcept {
-    const auto width = static_cast<std::size_t>(item.n_heads * a_.config.head_dim);
-    for (std::int32_t t = 0; t < item.tile->n_tokens; ++t) {
-      std::memcpy(scratch_.q + static_cast<std::size_t>(t) * width,
-                  a_.acts.qkv.row(item.tile->first_row + t) + item.first_head * a_.config.head_dim,
-                  width * sizeof(float));
+  static bool one_row_a_sequence(const std::vector<QueryTile>& tiles) noexcept {
+    return std::adjacent_find(tiles.begin(), tiles.end(), [](const auto& a, const auto& b) {
+             return a.sequence == b.sequence;
+           }) == tiles.end();
+  }
+
+  /// to = a query's or key's head, normalised (if there are weights for it) and rotated.
+  void rotate(const float* head, const float* norm, std::int32_t position,
+              float* to) const noexcept {
+    const kernels::KernelTable& k = a_.ctx.kernels;
+    const std::int32_t head_dim = a_.config.head_dim;
+    if (norm != nullptr) {
+      k.rms_norm(head, norm, head_dim, a_.config.norm_eps, to);
+    } else {
+      std::memcpy(to, head, static_cast<std::size_t>(head_dim) * sizeof(float));
     }
+    k.rope(to, a_.rope.cos(position), a_.rope.sin(position), head_dim / 2);
+  }
+
+  /// Puts the key and value of one row and KV head into the cache.
+  void store(std::int64_t row, std::int32_t kv_head) const noexcept {
+    const std::int32_t head_dim = a_.config.head_dim;
+    const std::int32_t position = a_.batch.positions[static_cast<std::size_t>(row)];
+    const float* const key = a_.acts.qkv.row(row) + (a_.sizes.n_heads + kv_head) * head_dim;
+    const float* const value = key + a_.sizes.n_kv_heads * head_dim;
+    const auto narrow = a_.ctx.kernels.narrow[static_cast<std::size_t>(a_.cache.type())];
+    std::byte* const narrowed_k = scratch_.narrow;
+    std::byte* const narrowed_v =
+        narrowed_k + static_cast<std::size_t>(head_dim) * size_of(a_.cache.type());
+
+    rotate(key, a_.weights.k_norm, position, scratch_.q);
+    const float key_scale = narrow(scratch_.q, head_dim, narrowed_k);
+    const float value_scale = narrow(value, head_dim, narrowed_v);
+    a_.cache.store(a_.layer, kv_head, a_.batch.sequences[static_cast<std::size_t>(row)], position,
+                   {narrowed_k, key_scale}, {narrowed_v, value_scale});
+  }
+
+  /// The item's queries, token by token, ready for scores: rotated and times 1/sqrt(head_dim), in
+  /// the worker's scratch.
+  void gather_queries(const Item& item) const noexcept {
+    const std::int32_t head_dim = a_.config.head_dim;
+    float* to = scratch_.q;
+    for (std::int32_t r = 0; r < item.rows(); ++r, to += head_dim) {
+      const float* const heads = a_.acts.qkv.row(item.tile->first_row + r / item.n_heads);
+      rotate(heads + (item.first_head + r % item.n_heads) * head_dim, a_.weights.q_norm,
+             item.position(r), to);
+    }
+    a_.ctx.kernels.scale(scratch_.q, 1.0F / std::sqrt(static_cast<float>(head_dim)),
+                         item.rows() * head_dim);
   }
 
   /// Calls run(first page, number of pages, keys before them) for each stretch of pages that lie
@@ -122,6 +177,7 @@ class Attention {
   void attend_chunk(const Item& item, std::int32_t chunk,
                     const ChunkResult& result) const noexcept {
     if (chunk >= item.n_chunks()) return;
+    if (items_store_ && chunk == item.n_chunks() - 1) store(item.tile->first_row, item.kv_head);
     gather_queries(item);
     attend_gathered(item, chunk, result);
   }
@@ -192,6 +248,7 @@ class Attention {
     const std::int64_t stride = kernels::v_stride(a_.config.head_dim);
     const ChunkResult running{max, sum, 1, scratch_.out, stride};
     const ChunkResult next{chunk_max, chunk_sum, 1, scratch_.chunk_out, stride};
+    if (items_store_) store(item.tile->first_row, item.kv_head);
     gather_queries(item);
     attend_gathered(item, 0, running);
     for (std::int32_t chunk = 1; chunk < item.n_chunks(); ++chunk) {
@@ -232,6 +289,7 @@ class Attention {
   const Worker& worker_;
   const WorkerScratch& scratch_;
   HeadBlocks blocks_;
+  bool items_store_;  // each item stores the key and value it reads last; else all are stored first
 };
 
 }  // namespace
@@ -249,42 +307,6 @@ std::vector<QueryTile> make_query_tiles(const Batch& batch, std::int32_t max_gro
     }
   }
   return tiles;
-}
-
-void rotate_and_store(const AttentionLayer& a, const Worker& worker) noexcept {
-  const kernels::KernelTable& k = a.ctx.kernels;
-  const std::int32_t head_dim = a.config.head_dim;
-  const std::int32_t n_kv_heads = a.sizes.n_kv_heads;
-  const std::int32_t group = a.sizes.n_heads / n_kv_heads;
-  const float query_scale = 1.0F / std::sqrt(static_cast<float>(head_dim));
-  const auto narrow = k.narrow[static_cast<std::size_t>(a.cache.type())];
-  std::byte* const narrowed_k = a.acts.worker(worker.index()).narrow;
-  std::byte* const narrowed_v =
-      narrowed_k + static_cast<std::size_t>(head_dim) * size_of(a.cache.type());
-
-  const Range items = worker.share(static_cast<std::int64_t>(a.batch.rows()) * n_kv_heads);
-  for (std::int64_t i = items.begin; i < items.end; ++i) {
-    const std::int64_t row = i / n_kv_heads;
-    const auto kv_head = static_cast<std::int32_t>(i % n_kv_heads);
-    const std::int32_t position = a.batch.positions[static_cast<std::size_t>(row)];
-    float* const heads = a.acts.qkv.row(row);
-    float* const query = heads + kv_head * group * head_dim;
-    float* const key = heads + (a.sizes.n_heads + kv_head) * head_dim;
-    const float* const value = key + n_kv_heads * head_dim;
-
-    const auto rotate = [&](float* head, const float* norm) {
-      if (norm != nullptr) k.rms_norm(head, norm, head_dim, a.config.norm_eps, head);
-      k.rope(head, a.rope.cos(position), a.rope.sin(position), head_dim / 2);
-    };
-    for (std::int32_t g = 0; g < group; ++g) rotate(query + g * head_dim, a.weights.q_norm);
-    k.scale(query, query_scale, group * head_dim);
-    rotate(key, a.weights.k_norm);
-
-    const float key_scale = narrow(key, head_dim, narrowed_k);
-    const float value_scale = narrow(value, head_dim, narrowed_v);
-    a.cache.store(a.layer, kv_head, a.batch.sequences[static_cast<std::size_t>(row)], position,
-                  {narrowed_k, key_scale}, {narrowed_v, value_scale});
-  }
 }
 
 void attend(const AttentionLayer& a, const Worker& worker) noexcept { Attention(a, worker).run(); }

@@ -43,14 +43,12 @@ struct AttentionLayer {
   std::size_t layer;
 };
 
-/// Normalises and rotates this worker's share of the query and key heads in acts.qkv, scales the
-/// queries by 1/sqrt(head_dim), and stores keys and values in the cache.
-void rotate_and_store(const AttentionLayer& a, const Worker& worker) noexcept;
-
-/// Causal attention of all query heads over the cache, by online softmax over chunks of 256 keys:
-/// acts.qkv -> acts.attn. All of the batch's keys and values must be stored. Contains a barrier
-/// when single chunks are shared out; the caller still needs one after it. Source of the method:
-/// FlashAttention, Dao et al. 2022, and its split-K form for decoding.
+/// Causal attention of a layer: acts.qkv -> acts.attn. Normalises and rotates queries and keys,
+/// puts the batch's keys and values into the cache, and attends to all of the sequences' keys by
+/// online softmax over chunks of 256. Contains a barrier unless every row is a decode step (then a
+/// key is stored by the one who reads it), and one when single chunks are shared out; the caller
+/// still needs one after it. Source of the method: FlashAttention, Dao et al. 2022, and its split-K
+/// form for decoding.
 void attend(const AttentionLayer& a, const Worker& worker) noexcept;
 
 }  // namespace openelm

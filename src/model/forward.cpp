@@ -44,8 +44,6 @@ class Pass {
     const AttentionLayer attention{
         ctx_,   model_.config, model_.config.layers[layer], w, model_.rope, cache_, acts_, batch_,
         tiles_, layer};
-    rotate_and_store(attention, worker_);
-    worker_.barrier();
     attend(attention, worker_);
     worker_.barrier();
     multiply(Epilogue::add, w.out, acts_.attn, nullptr, acts_.x);

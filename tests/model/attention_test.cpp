@@ -13,6 +13,8 @@
 namespace openelm {
 namespace {
 
+constexpr double kRopeBase = 10000.0;
+
 /// One attention layer with made-up queries, keys and values, and the same computed in double.
 struct Case {
   std::int32_t head_dim;
@@ -25,6 +27,22 @@ struct Case {
 float wave(std::int64_t i) { return static_cast<float>(std::sin(0.37 * static_cast<double>(i))); }
 
 class AttentionCases : public testing::TestWithParam<std::tuple<std::string, Case>> {};
+
+/// The head rotated for its position, in double.
+std::vector<float> rotated(const float* head, std::int32_t head_dim, std::int32_t position) {
+  std::vector<float> out(static_cast<std::size_t>(head_dim));
+  const std::int32_t half = head_dim / 2;
+  for (std::int32_t j = 0; j < half; ++j) {
+    const double angle = position / std::pow(kRopeBase, 2.0 * j / head_dim);
+    const double a = head[j];
+    const double b = head[j + half];
+    out[static_cast<std::size_t>(j)] =
+        static_cast<float>(a * std::cos(angle) - b * std::sin(angle));
+    out[static_cast<std::size_t>(j + half)] =
+        static_cast<float>(b * std::cos(angle) + a * std::sin(angle));
+  }
+  return out;
+}
 
 /// Attention of query head h at position p, over keys and values [position][kv head][head_dim].
 std::vector<double> exact(const Case& c, const float* query, std::int32_t kv_head, std::int32_t p,
@@ -62,7 +80,7 @@ TEST_P(AttentionCases, EqualsSoftmaxInDouble) {
   config.qk_norm = false;
   config.layers = {{c.n_heads, c.n_kv_heads, 16}};
   const LayerWeights weights;
-  const RopeTable rope(c.head_dim, 10000.0, 1);
+  const RopeTable rope(c.head_dim, kRopeBase, config.max_context);
   ThreadPool pool(2);
   const ExecContext ctx{table, pool};
 
@@ -77,27 +95,38 @@ TEST_P(AttentionCases, EqualsSoftmaxInDouble) {
     keys[i] = 2 * wave(static_cast<std::int64_t>(i * 7 % 1013));
     values[i] = wave(static_cast<std::int64_t>(i * 11 % 1009) + 5);
   }
+  Activations acts(config, c.n_tokens, 1024, 2);
+  // New tokens' keys and values come with the queries; earlier ones are in the cache.
   for (std::int32_t p = 0; p < total; ++p) {
     for (std::int32_t h = 0; h < c.n_kv_heads; ++h) {
       const auto offset = static_cast<std::size_t>((p * c.n_kv_heads + h) * c.head_dim);
+      if (p >= c.past) {
+        float* const key = acts.qkv.row(p - c.past) + (c.n_heads + h) * c.head_dim;
+        std::copy_n(&keys[offset], c.head_dim, key);
+        std::copy_n(&values[offset], c.head_dim, key + c.n_kv_heads * c.head_dim);
+      }
+      std::ranges::copy(rotated(&keys[offset], c.head_dim, p), &keys[offset]);
+      if (p >= c.past) continue;
       cache.store(0, h, sequence, p, {reinterpret_cast<const std::byte*>(&keys[offset]), 1.0F},
                   {reinterpret_cast<const std::byte*>(&values[offset]), 1.0F});
     }
   }
 
-  Activations acts(config, c.n_tokens, 1024, 2);
   std::vector<TokenId> tokens(static_cast<std::size_t>(c.n_tokens), 0);
   std::vector<std::int32_t> positions;
   for (std::int32_t t = 0; t < c.n_tokens; ++t) positions.push_back(c.past + t);
   const std::vector<std::int32_t> sequences(tokens.size(), sequence);
   const Batch batch{.tokens = tokens, .positions = positions, .sequences = sequences, .wanted = {}};
-  const auto scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
   std::vector<std::vector<float>> queries;
   for (std::int32_t t = 0; t < c.n_tokens; ++t) {
     std::vector<float> query(static_cast<std::size_t>(c.n_heads * c.head_dim));
     for (std::size_t i = 0; i < query.size(); ++i) {
       query[i] = 3 * wave(static_cast<std::int64_t>(i) * 3 + t * 31);
-      acts.qkv.row(t)[i] = query[i] * scale;  // as rotate_and_store leaves it
+      acts.qkv.row(t)[i] = query[i];
+    }
+    for (std::int32_t h = 0; h < c.n_heads; ++h) {
+      float* const head = query.data() + h * c.head_dim;
+      std::ranges::copy(rotated(head, c.head_dim, c.past + t), head);
     }
     queries.push_back(std::move(query));
   }
