@@ -39,7 +39,11 @@ struct Avx2Ints : Avx2Sums {
   }
   [[gnu::always_inline]] static Sum dot(Sum sum, const Weights& w, Quad x) {
     sum = add(sum, {_mm256_madd_epi16(w.even.lo, x.even), _mm256_madd_epi16(w.even.hi, x.even)});
-    return add(sum, {_mm256_madd_epi16(w.odd.lo, x.odd), _mm256_madd_epi16(w.odd.hi, x.odd)});
+    sum = add(sum, {_mm256_madd_epi16(w.odd.lo, x.odd), _mm256_madd_epi16(w.odd.hi, x.odd)});
+    // Keeps the optimiser from adding up the products of a whole block at its end, as it may with
+    // whole numbers: there are far more of them than registers.
+    __asm__("" : "+x"(sum.lo), "+x"(sum.hi));
+    return sum;
   }
   /// values[i] = x[i] * factor to the nearest whole number; returns their sum. n is a multiple
   /// of 8.
