@@ -1,5 +1,6 @@
 #include "model/kv_cache.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/kernels.h"
@@ -38,14 +39,14 @@ KvCache::KvCache(const ModelConfig& config, KvType type, std::int32_t n_pages)
                         size_of(type)),
       head_bytes_(static_cast<std::size_t>(n_pages) *
                   (key_page_bytes_ + value_page_bytes_ + 2 * scale_page_bytes(type))) {
-  std::size_t n_heads = 0;
   for (const LayerConfig& layer : config.layers) {
-    first_head_.push_back(n_heads);
-    n_heads += static_cast<std::size_t>(layer.n_kv_heads);
+    first_head_.push_back(n_heads_);
+    n_heads_ += static_cast<std::size_t>(layer.n_kv_heads);
   }
-  storage_ = AlignedBuffer(n_heads * head_bytes_, "the KV cache");
+  storage_ = AlignedBuffer(n_heads_ * head_bytes_, "the KV cache");
   free_.reserve(static_cast<std::size_t>(n_pages));
   for (std::int32_t page = n_pages; page-- > 0;) free_.push_back(page);
+  owners_.resize(free_.size(), 0);
 }
 
 std::int32_t KvCache::add_sequence() {
@@ -63,23 +64,75 @@ void KvCache::remove_sequence(std::int32_t sequence) {
   free_sequences_.push_back(sequence);
 }
 
-bool KvCache::grow(std::int32_t sequence, std::int32_t length) {
-  auto& pages = sequences_[static_cast<std::size_t>(sequence)];
-  const std::size_t wanted = page_count(length);
-  if (wanted > pages.size() + free_.size()) return false;
-  while (pages.size() < wanted) {
-    pages.push_back(free_.back());
-    free_.pop_back();
+std::int32_t KvCache::take_page() {
+  const std::int32_t page = free_.back();
+  free_.pop_back();
+  owners_[static_cast<std::size_t>(page)] = 1;
+  return page;
+}
+
+void KvCache::drop_last_page(Sequence& sequence) {
+  const std::int32_t page = sequence.pages.back();
+  sequence.pages.pop_back();
+  if (--owners_[static_cast<std::size_t>(page)] == 0) free_.push_back(page);
+}
+
+void KvCache::copy_page(std::int32_t from, std::int32_t to) noexcept {
+  for (std::size_t layer = 0; layer < first_head_.size(); ++layer) {
+    const std::size_t end = layer + 1 < first_head_.size() ? first_head_[layer + 1] : n_heads_;
+    const auto n_kv_heads = static_cast<std::int32_t>(end - first_head_[layer]);
+    for (std::int32_t h = 0; h < n_kv_heads; ++h) {
+      std::memcpy(keys(layer, h, to), keys(layer, h, from), key_page_bytes_);
+      std::memcpy(values(layer, h, to), values(layer, h, from), value_page_bytes_);
+      if (type_ == KvType::q8) {
+        std::memcpy(key_scales(layer, h, to), key_scales(layer, h, from), scale_page_bytes(type_));
+        std::memcpy(value_scales(layer, h, to), value_scales(layer, h, from),
+                    scale_page_bytes(type_));
+      }
+    }
   }
+}
+
+std::optional<std::int32_t> KvCache::fork(std::int32_t sequence, std::int32_t length) {
+  const std::size_t whole = static_cast<std::size_t>(length / kPageSize);
+  const bool part = length % kPageSize != 0;
+  if (part && free_.empty()) return std::nullopt;
+  const std::int32_t child = add_sequence();
+  const Sequence& from = sequences_[static_cast<std::size_t>(sequence)];
+  Sequence& to = sequences_[static_cast<std::size_t>(child)];
+  to.pages.assign(from.pages.begin(), from.pages.begin() + static_cast<std::ptrdiff_t>(whole));
+  for (const std::int32_t page : to.pages) ++owners_[static_cast<std::size_t>(page)];
+  if (part) {
+    to.pages.push_back(take_page());
+    copy_page(from.pages[whole], to.pages.back());
+  }
+  to.length = length;
+  return child;
+}
+
+bool KvCache::grow(std::int32_t sequence, std::int32_t length) {
+  Sequence& s = sequences_[static_cast<std::size_t>(sequence)];
+  if (length <= s.length) return true;
+  // After a rewind the first position to write may lie in a page that others read.
+  const bool inside = s.length % kPageSize != 0;
+  const bool shared = inside && owners_[static_cast<std::size_t>(s.pages.back())] > 1;
+  const std::size_t wanted = page_count(length);
+  if (wanted + (shared ? 1 : 0) > s.pages.size() + free_.size()) return false;
+  if (shared) {
+    const std::int32_t copy = take_page();
+    copy_page(s.pages.back(), copy);
+    drop_last_page(s);
+    s.pages.push_back(copy);
+  }
+  while (s.pages.size() < wanted) s.pages.push_back(take_page());
+  s.length = length;
   return true;
 }
 
 void KvCache::shrink(std::int32_t sequence, std::int32_t length) {
-  auto& pages = sequences_[static_cast<std::size_t>(sequence)];
-  while (pages.size() > page_count(length)) {
-    free_.push_back(pages.back());
-    pages.pop_back();
-  }
+  Sequence& s = sequences_[static_cast<std::size_t>(sequence)];
+  while (s.pages.size() > page_count(length)) drop_last_page(s);
+  s.length = std::min(s.length, length);
 }
 
 void KvCache::store(std::size_t layer, std::int32_t kv_head, std::int32_t sequence,

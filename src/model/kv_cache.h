@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace openelm {
 /// [head_dim][16 positions]; a value page is 16 rows of v_stride(head_dim) values (see kernels.h).
 /// A page number means the same page in every layer and head. Type q8 keeps the scales of each
 /// position's key and value apart, [page][16] for all of a head's keys and for its values.
+///
+/// Sequences that begin alike may share pages (fork). A shared page is not written: who is about to
+/// write in one gets a copy first.
 class KvCache {
  public:
   static constexpr std::int32_t kPageSize = 16;
@@ -33,15 +37,25 @@ class KvCache {
   std::int32_t add_sequence();
   void remove_sequence(std::int32_t sequence);
 
-  /// Gives the sequence pages for positions [0, length). False, and nothing changed, when there are
-  /// not enough free pages.
+  /// A new sequence that begins with the first `length` positions of another: whole pages are
+  /// shared, a last one in part is copied. Nothing, and nothing changed, when the copy finds no
+  /// free page.
+  std::optional<std::int32_t> fork(std::int32_t sequence, std::int32_t length);
+
+  /// Positions the sequence has pages for, as last said by grow, shrink or fork.
+  std::int32_t length(std::int32_t sequence) const noexcept {
+    return sequences_[static_cast<std::size_t>(sequence)].length;
+  }
+
+  /// Gives the sequence pages of its own for positions [its length, length). False, and nothing
+  /// changed, when there are not enough free pages.
   bool grow(std::int32_t sequence, std::int32_t length);
 
-  /// Gives the pages past the first `length` positions back.
+  /// Gives up the pages past the first `length` positions.
   void shrink(std::int32_t sequence, std::int32_t length);
 
   std::span<const std::int32_t> pages(std::int32_t sequence) const noexcept {
-    return sequences_[static_cast<std::size_t>(sequence)];
+    return sequences_[static_cast<std::size_t>(sequence)].pages;
   }
 
   std::byte* keys(std::size_t layer, std::int32_t kv_head, std::int32_t page) const noexcept {
@@ -74,6 +88,14 @@ class KvCache {
              const Narrowed& key, const Narrowed& value) const noexcept;
 
  private:
+  struct Sequence {
+    std::vector<std::int32_t> pages;  // their numbers, in order of position
+    std::int32_t length = 0;
+  };
+
+  std::int32_t take_page();
+  void drop_last_page(Sequence& sequence);
+  void copy_page(std::int32_t from, std::int32_t to) noexcept;
   std::byte* head(std::size_t layer, std::int32_t kv_head) const noexcept {
     return storage_.data() + (first_head_[layer] + static_cast<std::size_t>(kv_head)) * head_bytes_;
   }
@@ -85,9 +107,11 @@ class KvCache {
   std::size_t value_page_bytes_;
   std::size_t head_bytes_;               // all pages of one layer's KV head
   std::vector<std::size_t> first_head_;  // per layer: KV heads of the layers before it
+  std::size_t n_heads_ = 0;              // KV heads of all layers
   AlignedBuffer storage_;
-  std::vector<std::int32_t> free_;                    // page numbers, the next one to give last
-  std::vector<std::vector<std::int32_t>> sequences_;  // page numbers, in order of position
+  std::vector<std::int32_t> free_;    // page numbers, the next one to give last
+  std::vector<std::int32_t> owners_;  // of each page: sequences that hold it
+  std::vector<Sequence> sequences_;
   std::vector<std::int32_t> free_sequences_;
 };
 
