@@ -14,6 +14,9 @@ namespace openelm {
 struct EngineOptions {
   /// Worker threads; 0: the CPUs this process may really use (affinity and cgroup quota).
   int threads = 0;
+  /// Keeps each thread, the one that loads included, on a CPU of its own. Steadier where nothing
+  /// else runs, slower where something does. UsageError where the system cannot.
+  bool pin = false;
   /// "auto", or a variant of the kernels that this CPU must support: "scalar", "avx2", "avxvnni",
   /// "avx512", "avx512bf16", "neon", "neon_dotprod", "neon_i8mm". "auto" also honours the
   /// environment variable OPENELM_ISA.

@@ -38,6 +38,7 @@ LoadedEngine load_engine(const std::filesystem::path& folder, const ComputeOptio
 
   EngineOptions options;
   options.threads = compute.threads;
+  options.pin = compute.pin;
   options.isa = compute.isa;
   options.compute = compute.compute == "fast" ? Compute::fast : Compute::exact;
   options.progress = [&progress](auto done, auto total) { progress.show(done, total); };

@@ -160,6 +160,7 @@ void add_kernel_options(CLI::App& app, ComputeOptions& options) {
               "neon_i8mm"},
              "Instruction set; auto: $OPENELM_ISA, else the best of this CPU")
       ->group("Computing");
+  app.add_flag("--pin", options.pin, "Keep each thread on a CPU of its own")->group("Computing");
   add_value(app, "--kv-type", "f32|f16|bf16|q8", "How keys and values are stored",
             [&options](auto flag, auto text) { options.kv_type = parse_kv_type(flag, text); })
       ->group("Computing");

@@ -36,6 +36,7 @@ struct ModelOptions {
 /// How they are computed with.
 struct ComputeOptions {
   int threads = 0;  ///< 0: as many as the process may use
+  bool pin = false;
   std::string isa = "auto";
   std::string compute = "exact";
   std::int32_t context = 0;       ///< 0: the model's own

@@ -52,17 +52,46 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
+/// A name for the core that the CPU belongs to.
+std::string core_of(int cpu, const SystemPaths& paths) {
+  const std::string name = "cpu" + std::to_string(cpu);
+  const std::string siblings =
+      first_line(paths.sys / "devices/system/cpu" / name / "topology/thread_siblings_list");
+  return siblings.empty() ? name : siblings;
+}
+
 }  // namespace
 
 int usable_cores(const SystemPaths& paths) {
   std::set<std::string> cores;
-  for (const int cpu : allowed_cpus()) {
-    const std::string siblings =
-        first_line(paths.sys / "devices/system/cpu" / ("cpu" + std::to_string(cpu)) /
-                   "topology/thread_siblings_list");
-    cores.insert(siblings.empty() ? "cpu" + std::to_string(cpu) : siblings);
-  }
+  for (const int cpu : allowed_cpus()) cores.insert(core_of(cpu, paths));
   return static_cast<int>(cores.size());
+}
+
+std::vector<int> cpus_to_pin(int n_threads, const SystemPaths& paths) {
+  std::vector<int> cpus;
+  std::vector<int> siblings;
+  std::set<std::string> cores;
+  for (const int cpu : allowed_cpus()) {
+    (cores.insert(core_of(cpu, paths)).second ? cpus : siblings).push_back(cpu);
+  }
+  cpus.insert(cpus.end(), siblings.begin(), siblings.end());
+  std::vector<int> chosen;
+  for (int i = 0; i < n_threads; ++i) {
+    chosen.push_back(cpus[static_cast<std::size_t>(i) % cpus.size()]);
+  }
+  return chosen;
+}
+
+bool pin_this_thread([[maybe_unused]] int cpu) noexcept {
+#ifdef __linux__
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  return ::sched_setaffinity(0, sizeof(set), &set) == 0;
+#else
+  return false;
+#endif
 }
 
 double cpu_quota(const SystemPaths& paths) {

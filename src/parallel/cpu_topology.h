@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace openelm {
 
@@ -19,5 +20,12 @@ double cpu_quota(const SystemPaths& paths = {});
 
 /// usable_cores(), and no more than the quota rounded down. At least 1.
 int default_thread_count(const SystemPaths& paths = {});
+
+/// CPUs for `n_threads` threads that stay where they are, one each: of different cores as long as
+/// there are any, then the cores' other hyperthreads, then from the start again.
+std::vector<int> cpus_to_pin(int n_threads, const SystemPaths& paths = {});
+
+/// Keeps the calling thread on one CPU. False where the system has no such thing or refuses.
+bool pin_this_thread(int cpu) noexcept;
 
 }  // namespace openelm

@@ -1,6 +1,8 @@
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <openelm/engine.h>
 #include <openelm/error.h>
@@ -15,6 +17,15 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 constexpr std::int64_t kFloat16MaxParameters = 2'000'000'000;
+
+void pin_threads(ThreadPool& pool) {
+  const std::vector<int> cpus = cpus_to_pin(pool.size());
+  std::atomic<bool> pinned{true};
+  pool.run([&](const Worker& worker) noexcept {
+    if (!pin_this_thread(cpus[static_cast<std::size_t>(worker.index())])) pinned = false;
+  });
+  if (!pinned) throw UsageError("pin: this system does not let threads be kept on a CPU");
+}
 
 }  // namespace
 
@@ -37,6 +48,7 @@ std::shared_ptr<const Engine> Engine::load(const std::filesystem::path& folder,
       .model = {.config = config,
                 .weights = {},
                 .rope = RopeTable(config.head_dim, config.rope_base, config.max_context)}});
+  if (options.pin) pin_threads(impl->pool);  // before they touch the weights they will read
   impl->model.weights = load_weights(checkpoint, impl->pool, options.progress, options.quantize);
   if (options.quantize && options.note) {
     const auto kept = describe_kept(*options.quantize, checkpoint.tensors);

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -55,6 +57,39 @@ TEST_F(CpuTopology, HyperthreadsOfOneCoreCountOnce) {
           "0-1023\n");
   }
   EXPECT_EQ(usable_cores(paths_), 1);
+}
+
+TEST_F(CpuTopology, PinsToDifferentCoresFirst) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  std::vector<int> expected;  // the first of each pair, then the others
+  std::vector<int> others;
+  int n = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
+          "pair " + std::to_string(n / 2) + "\n");
+    (n % 2 == 0 ? expected : others).push_back(cpu);
+    ++n;
+  }
+  expected.insert(expected.end(), others.begin(), others.end());
+  expected.push_back(expected.front());  // more threads than CPUs
+  EXPECT_EQ(cpus_to_pin(n + 1, paths_), expected);
+}
+
+TEST(PinThisThread, LeavesItOneCpu) {
+  const int cpu = cpus_to_pin(1).front();
+  int left = 0;
+  bool is_it = false;
+  std::thread([&] {
+    ASSERT_TRUE(pin_this_thread(cpu));
+    cpu_set_t set;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+    left = CPU_COUNT(&set);
+    is_it = CPU_ISSET(cpu, &set) != 0;
+  }).join();
+  EXPECT_EQ(left, 1);
+  EXPECT_TRUE(is_it);
 }
 
 TEST_F(CpuTopology, QuotaOfTheUnifiedHierarchy) {

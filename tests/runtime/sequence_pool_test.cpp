@@ -23,7 +23,8 @@ std::shared_ptr<const Engine> tiny() {
 
 Tokens ids(std::size_t n, TokenId from = 0) {
   Tokens tokens(n);
-  for (std::size_t i = 0; i < n; ++i) tokens[i] = static_cast<TokenId>((i * 37 + from * 11) % 300);
+  for (std::size_t i = 0; i < n; ++i)
+    tokens[i] = static_cast<TokenId>((i * 37 + static_cast<std::size_t>(from) * 11) % 300);
   return tokens;
 }
 
