@@ -18,6 +18,7 @@ struct Command {
 // Each adds its subcommand to the program's parser. Values are kept in what `run` holds on to.
 Command add_complete(CLI::App& program);
 Command add_chat(CLI::App& program);
+Command add_batch(CLI::App& program);
 Command add_tokenize(CLI::App& program);
 Command add_detokenize(CLI::App& program);
 Command add_inspect(CLI::App& program);

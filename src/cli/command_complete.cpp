@@ -1,4 +1,3 @@
-#include <limits>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +10,7 @@
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/generation_options.h"
 #include "cli/generation_report.h"
 #include "cli/input_text.h"
 #include "cli/interrupt.h"
@@ -125,32 +125,14 @@ int run_complete(const CompleteOptions& options) {
   return result.reason == FinishReason::interrupted ? kExitInterrupted : kExitDone;
 }
 
-void add_generation_options(CLI::App& app, GenerationOptions& generation) {
-  constexpr std::int32_t int_max = std::numeric_limits<std::int32_t>::max();
-  add_integer(app, "-n,--max-tokens", generation.max_tokens, {-1, int_max},
-              "Most tokens to generate; -1, the default: until EOS, a stop string, or the "
-              "context's end");
-  add_value(app, "--stop", "TEXT", "End before this text; repeatable",
-            [&generation](auto flag, auto text) {
-              if (text.empty())
-                throw UsageError(std::string(flag) + ": a stop string is not empty");
-              require_utf8(text, flag);
-              generation.stop.emplace_back(text);
-            })
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->trigger_on_parse();
-  app.add_flag("--ignore-eos", generation.ignore_eos, "Never choose EOS");
-  add_integer(app, "--logprobs", generation.logprobs, {0, int_max},
-              "With --json: log-probabilities of each token and of the N best");
-}
-
 }  // namespace
 
 Command add_complete(CLI::App& program) {
   auto options = std::make_shared<CompleteOptions>();
   CLI::App* app = program.add_subcommand("complete", "Continue a text");
   add_prompt_options(*app, options->input);
-  add_generation_options(*app, options->generation);
+  add_generation_options(*app, options->generation,
+                         "With --json: log-probabilities of each token and of the N best");
   app->add_flag("--echo", options->echo, "Print the prompt too");
   CLI::Option* json = app->add_flag("--json", options->json, "Print one JSON object at the end");
   app->add_flag("--no-stream", options->no_stream, "Print the text when it is whole");

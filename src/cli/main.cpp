@@ -63,12 +63,13 @@ int run(int argc, char** argv) {
   program.add_flag("--version", show_version, "Print the version and the kernels, and exit");
   program.footer(
       "Exit codes: 0 done, also when the reader of the output goes away; 1 failure; 2 wrong usage; "
-      "130 interrupted.\n\n"
+      "3 done, but records failed; 130 interrupted.\n\n"
       "Example:\n  openelm complete -p \"Once upon a time\"");
   program.require_subcommand(0, 1);
   const std::vector<Command> commands = {
-      add_complete(program), add_chat(program),   add_tokenize(program), add_detokenize(program),
-      add_inspect(program),  add_logits(program), add_bench(program),    add_quantize(program),
+      add_complete(program), add_chat(program),       add_batch(program),
+      add_tokenize(program), add_detokenize(program), add_inspect(program),
+      add_logits(program),   add_bench(program),      add_quantize(program),
   };
 
   Output output;

@@ -59,6 +59,22 @@ std::uint64_t parse_unsigned(std::string_view flag, std::string_view text) {
       flag, text, "0 to " + std::to_string(std::numeric_limits<std::uint64_t>::max()));
 }
 
+std::uint64_t parse_bytes(std::string_view flag, std::string_view text) {
+  constexpr std::string_view kUnits = "KMGT";
+  const std::string allowed = "a number of bytes, such as 512M or 4G";
+  int power = 0;
+  std::string_view digits = text;
+  if (!text.empty() && kUnits.find(text.back()) != std::string_view::npos) {
+    power = static_cast<int>(kUnits.find(text.back())) + 1;
+    digits.remove_suffix(1);
+  }
+  const auto value = parse_digits<std::uint64_t>(flag, digits, allowed);
+  if (value > (std::numeric_limits<std::uint64_t>::max() >> (10 * power))) {
+    fail(flag, text, "is out of range: " + allowed);
+  }
+  return value << (10 * power);
+}
+
 double parse_real(std::string_view flag, std::string_view text, const RealRange& range) {
   // strtod alone would take leading blanks, hexadecimal, "inf" and "nan".
   const bool plain = text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;

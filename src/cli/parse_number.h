@@ -20,6 +20,8 @@ struct RealRange {
 std::int64_t parse_integer(std::string_view flag, std::string_view text, std::int64_t min,
                            std::int64_t max);
 std::uint64_t parse_unsigned(std::string_view flag, std::string_view text);
+/// Bytes: a whole number with K, M, G or T behind it for powers of 1024, or with nothing.
+std::uint64_t parse_bytes(std::string_view flag, std::string_view text);
 double parse_real(std::string_view flag, std::string_view text, const RealRange& range);
 
 /// Numbers separated by blanks, line ends or commas; each between 0 and `max`.

@@ -1,5 +1,6 @@
 #include "cli/progress.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <string_view>
@@ -27,14 +28,19 @@ Progress::~Progress() {
   if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
 }
 
-void Progress::show(std::uint64_t done, std::uint64_t total) {
-  if (!enabled_ || total == 0 || Clock::now() < next_) return;
+void Progress::show(std::uint64_t done, std::uint64_t total, const std::string& detail) {
+  if (!enabled_ || (total == 0 && detail.empty()) || Clock::now() < next_) return;
   next_ = Clock::now() + kInterval;
   drawn_ = true;
-  std::string bar(kWidth, '.');
-  bar.replace(0, kWidth * done / total, kWidth * done / total, '#');
-  std::cerr << "\r" << title_ << " [" << bar << "] " << 100 * done / total << "%\x1b[K"
-            << std::flush;
+  std::string line = title_;
+  if (total != 0) {
+    const std::uint64_t filled = kWidth * std::min(done, total) / total;
+    std::string bar(kWidth, '.');
+    bar.replace(0, filled, filled, '#');
+    line += " [" + bar + "] " + std::to_string(100 * std::min(done, total) / total) + "%";
+  }
+  if (!detail.empty()) line += " " + detail;
+  std::cerr << "\r" << line << "\x1b[K" << std::flush;
 }
 
 }  // namespace openelm::cli

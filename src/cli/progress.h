@@ -15,7 +15,11 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(std::uint64_t done, std::uint64_t total);
+  /// Whether there is anybody to show it to.
+  bool enabled() const noexcept { return enabled_; }
+
+  /// `total` 0: not known, and there is no bar. `detail` stands behind it.
+  void show(std::uint64_t done, std::uint64_t total, const std::string& detail = {});
 
  private:
   using Clock = std::chrono::steady_clock;

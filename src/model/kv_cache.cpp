@@ -22,10 +22,6 @@ std::size_t scale_page_bytes(KvType type) {
   return type == KvType::q8 ? KvCache::kPageSize * sizeof(float) : 0;
 }
 
-std::size_t page_count(std::int32_t length) {
-  return static_cast<std::size_t>((length + KvCache::kPageSize - 1) / KvCache::kPageSize);
-}
-
 }  // namespace
 
 static_assert(KvCache::kPageSize == kernels::kKvTile);
@@ -116,7 +112,7 @@ bool KvCache::grow(std::int32_t sequence, std::int32_t length) {
   // After a rewind the first position to write may lie in a page that others read.
   const bool inside = s.length % kPageSize != 0;
   const bool shared = inside && owners_[static_cast<std::size_t>(s.pages.back())] > 1;
-  const std::size_t wanted = page_count(length);
+  const auto wanted = static_cast<std::size_t>(kv_pages(length));
   if (wanted + (shared ? 1 : 0) > s.pages.size() + free_.size()) return false;
   if (shared) {
     const std::int32_t copy = take_page();
@@ -131,7 +127,7 @@ bool KvCache::grow(std::int32_t sequence, std::int32_t length) {
 
 void KvCache::shrink(std::int32_t sequence, std::int32_t length) {
   Sequence& s = sequences_[static_cast<std::size_t>(sequence)];
-  while (s.pages.size() > page_count(length)) drop_last_page(s);
+  while (std::ssize(s.pages) > kv_pages(length)) drop_last_page(s);
   s.length = std::min(s.length, length);
 }
 
@@ -170,7 +166,7 @@ std::uint64_t kv_bytes(const ModelConfig& config, KvType type, std::int32_t n_po
       static_cast<std::uint64_t>(config.head_dim + kernels::v_stride(config.head_dim));
   const std::uint64_t page_bytes =
       values_per_position * size_of(type) * KvCache::kPageSize + 2 * scale_page_bytes(type);
-  return n_heads * page_bytes * page_count(n_positions);
+  return n_heads * page_bytes * static_cast<std::size_t>(kv_pages(n_positions));
 }
 
 }  // namespace openelm

@@ -115,6 +115,11 @@ class KvCache {
   std::vector<std::int32_t> free_sequences_;
 };
 
+/// Pages that `positions` of a sequence take.
+constexpr std::int32_t kv_pages(std::int64_t positions) noexcept {
+  return static_cast<std::int32_t>((positions + KvCache::kPageSize - 1) / KvCache::kPageSize);
+}
+
 /// Bytes of keys and values for `n_positions` positions.
 std::uint64_t kv_bytes(const ModelConfig& config, KvType type, std::int32_t n_positions);
 

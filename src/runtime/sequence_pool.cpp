@@ -13,8 +13,8 @@
 namespace openelm {
 namespace {
 
-/// Rows of logits computed in one pass: 16 MB for 32,000 words.
-constexpr std::int32_t kMaxLogitRows = 128;
+/// Rows of logits computed in one pass: 32 MB for 32,000 words.
+constexpr std::int32_t kMaxLogitRows = 256;
 
 std::int64_t padded(std::int32_t n) { return (n + kTileRows - 1) / kTileRows * kTileRows; }
 
@@ -51,18 +51,17 @@ void SequencePool::rewind(std::int32_t sequence, std::int32_t length) {
   cache_.shrink(sequence, length);
 }
 
-void SequencePool::check(const Work& work) const {
-  const std::int64_t held = length(work.sequence);
-  const std::int64_t total = held + static_cast<std::int64_t>(work.tokens.size());
+void SequencePool::require_valid(std::span<const TokenId> tokens, std::int64_t held) const {
+  const std::int64_t total = held + static_cast<std::int64_t>(tokens.size());
   if (total > context()) {
     throw Error("context is full: " + std::to_string(total) + " tokens do not fit the context of " +
                 std::to_string(context()) +
                 (held > 0 ? " (" + std::to_string(held) + " are held already)" : ""));
   }
   const std::int32_t vocab = engine_->config().vocab_size;
-  for (std::size_t i = 0; i < work.tokens.size(); ++i) {
-    if (work.tokens[i] < 0 || work.tokens[i] >= vocab) {
-      throw Error("token " + std::to_string(i) + ": id " + std::to_string(work.tokens[i]) +
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0 || tokens[i] >= vocab) {
+      throw Error("token " + std::to_string(i) + ": id " + std::to_string(tokens[i]) +
                   " is outside the vocabulary of " + std::to_string(vocab));
     }
   }
@@ -70,7 +69,7 @@ void SequencePool::check(const Work& work) const {
 
 void SequencePool::evaluate(std::span<const Work> work, const RowCallback& row,
                             const std::atomic<bool>* cancel) {
-  for (const Work& w : work) check(w);
+  for (const Work& w : work) require_valid(w.tokens, length(w.sequence));
   std::vector<std::int32_t> before;
   for (const Work& w : work) before.push_back(length(w.sequence));
   try {

@@ -56,6 +56,10 @@ class SequencePool {
   }
   void rewind(std::int32_t sequence, std::int32_t length);
 
+  /// Throws Error when `tokens` do not fit the context behind `held` others, or when one is outside
+  /// the vocabulary.
+  void require_valid(std::span<const TokenId> tokens, std::int64_t held) const;
+
   /// Tokens to append to one sequence, and those of them (ascending indices) whose logits are
   /// wanted.
   struct Work {
@@ -83,7 +87,6 @@ class SequencePool {
     bool wanted;
   };
 
-  void check(const Work& work) const;
   void run_passes(std::span<const Work> work, const RowCallback& row,
                   const std::atomic<bool>* cancel);
   void pass(std::span<const Work> work, std::span<const Row> rows, const RowCallback& row,

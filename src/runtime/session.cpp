@@ -5,10 +5,10 @@
 #include <openelm/error.h>
 #include <openelm/session.h>
 
+#include "runtime/checked_context.h"
 #include "runtime/sequence_pool.h"
 
 namespace openelm {
-namespace {
 
 std::int32_t checked_context(const ModelConfig& config, std::int32_t wanted) {
   if (wanted < 0 || wanted > config.max_context) {
@@ -18,6 +18,8 @@ std::int32_t checked_context(const ModelConfig& config, std::int32_t wanted) {
   return wanted == 0 ? config.max_context : wanted;
 }
 
+namespace {
+
 SequencePoolOptions pool_options(const ModelConfig& config, const SessionOptions& options) {
   const std::int32_t context = checked_context(config, options.context);
   if (options.chunk < 1) {
@@ -25,7 +27,7 @@ SequencePoolOptions pool_options(const ModelConfig& config, const SessionOptions
   }
   return {.context = context,
           .kv_type = options.kv_type,
-          .n_pages = (context + KvCache::kPageSize - 1) / KvCache::kPageSize,
+          .n_pages = kv_pages(context),
           .max_rows = std::min({options.chunk, context, 512})};
 }
 
