@@ -9,6 +9,7 @@
 
 #include <openelm/error.h>
 
+#include "base/sha256.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/input_text.h"
@@ -18,7 +19,6 @@
 #include "cli/model_location.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/sha256.h"
 
 namespace openelm::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace openelm::cli {
+namespace openelm {
 
 /// SHA-256 of a stream of bytes (FIPS 180-4).
 class Sha256 {
@@ -26,4 +26,4 @@ class Sha256 {
   std::uint64_t length_ = 0;
 };
 
-}  // namespace openelm::cli
+}  // namespace openelm

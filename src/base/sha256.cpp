@@ -1,9 +1,9 @@
-#include "cli/sha256.h"
+#include "base/sha256.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace openelm::cli {
+namespace openelm {
 namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
@@ -86,4 +86,4 @@ void Sha256::compress(const std::byte* block) noexcept {
   for (std::size_t i = 0; i < state_.size(); ++i) state_[i] += mixed[i];
 }
 
-}  // namespace openelm::cli
+}  // namespace openelm
