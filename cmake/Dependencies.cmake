@@ -24,6 +24,7 @@ if(OPENELM_TOKENIZER)
 endif()
 if(OPENELM_CLI)
   openelm_find(CLI11 libcli11-dev cli11-devel cli11)
+  openelm_find(LibEdit libedit-dev libedit-devel libedit)
   openelm_find(spdlog libspdlog-dev spdlog-devel spdlog)
 endif()
 

@@ -55,7 +55,7 @@ if have apt-get && have dpkg-query; then
   need c++ g++
   need cmake cmake
   have ninja || have make || packages+=(ninja-build)
-  libraries=(libsentencepiece-dev nlohmann-json3-dev libcli11-dev libspdlog-dev)
+  libraries=(libsentencepiece-dev nlohmann-json3-dev libcli11-dev libedit-dev libspdlog-dev)
   if [ "$wanted" = tests ]; then
     need python3 python3
     need nm binutils
@@ -79,7 +79,7 @@ elif have dnf; then
   need c++ gcc-c++
   need cmake cmake
   have ninja || have make || packages+=(ninja-build)
-  libraries=(sentencepiece-devel json-devel cli11-devel spdlog-devel)
+  libraries=(sentencepiece-devel json-devel cli11-devel libedit-devel spdlog-devel)
   if [ "$wanted" = tests ]; then
     need python3 python3
     need clang++ clang
@@ -94,7 +94,7 @@ elif have dnf; then
 elif have brew; then
   need cmake cmake
   have ninja || have make || packages+=(ninja)
-  libraries=(sentencepiece nlohmann-json cli11 spdlog)
+  libraries=(sentencepiece nlohmann-json cli11 libedit spdlog)
   if [ "$wanted" = tests ]; then
     need gcovr gcovr
     libraries+=(googletest)
@@ -108,7 +108,7 @@ elif [ "$wanted" = tests ] || ! { have c++ && have cmake; }; then
   cat >&2 <<'TEXT'
 openelm: none of apt-get, dnf and brew is here, so packages cannot be installed for you.
 openelm: Needed: a C++20 compiler, CMake 3.22 or newer, ninja or make, and the libraries
-openelm: sentencepiece, nlohmann_json, CLI11, spdlog (tests: GoogleTest, python3).
+openelm: sentencepiece, nlohmann_json, CLI11, libedit, spdlog (tests: GoogleTest, python3).
 openelm: With these in place, set OPENELM_NO_INSTALL=1 and run the command again.
 TEXT
   exit 1

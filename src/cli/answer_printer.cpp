@@ -1,18 +1,30 @@
 #include "cli/answer_printer.h"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace openelm::cli {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n";
 
+/// Of the window that standard output is; 0: not to be wrapped.
+int terminal_columns() {
+  const char* term = std::getenv("TERM");
+  winsize size{};
+  if (term == nullptr || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
 }  // namespace
 
 void AnswerPrinter::write(std::string_view text) {
   if (!trims_) {
     begun_ = begun_ || !text.empty();
-    output_.write(text);
+    show(text);
     return;
   }
   if (!begun_) {
@@ -25,12 +37,20 @@ void AnswerPrinter::write(std::string_view text) {
     held_ += text;
     return;
   }
-  output_.write(held_ + std::string(text.substr(0, last + 1)));
+  show(held_ + std::string(text.substr(0, last + 1)));
   held_ = text.substr(last + 1);
 }
 
 void AnswerPrinter::finish() {
-  if (!output_.at_line_start() || !begun_) output_.write("\n");
+  if (!output_->at_line_start() || !begun_) output_->write("\n");
+}
+
+void AnswerPrinter::show(std::string_view text) {
+  if (output_->is_terminal()) {
+    output_->write(wrap_.push(text, terminal_columns()));
+  } else {
+    output_->write(text);
+  }
 }
 
 std::string_view trim(std::string_view text) {

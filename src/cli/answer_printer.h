@@ -4,14 +4,15 @@
 #include <string_view>
 
 #include "cli/output.h"
+#include "cli/word_wrap.h"
 
 namespace openelm::cli {
 
 /// Writes an answer as it comes, without the white space around it if `trims`; that inside is held
-/// back until something follows.
+/// back until something follows. On a terminal, lines are wrapped at words.
 class AnswerPrinter {
  public:
-  AnswerPrinter(Output& output, bool trims) : output_(output), trims_(trims) {}
+  AnswerPrinter(Output& output, bool trims) : output_(&output), trims_(trims) {}
 
   void write(std::string_view text);
 
@@ -19,7 +20,10 @@ class AnswerPrinter {
   void finish();
 
  private:
-  Output& output_;
+  void show(std::string_view text);
+
+  Output* output_;
+  WordWrap wrap_;
   bool trims_;
   bool begun_ = false;
   std::string held_;

@@ -61,11 +61,13 @@ void append(GenerationResult&& part, GenerationResult& whole) {
 
 }  // namespace
 
-Chat::Chat(Session& session, const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+Chat::Chat(Session& session, const Tokenizer& tokenizer, ChatTemplate chat_template,
            std::string system)
     : session_(session),
       tokenizer_(tokenizer),
-      conversation_(chat_template, tokenizer, session.engine().config(), std::move(system)) {}
+      conversation_(std::move(chat_template), tokenizer, session.engine().config(), "") {
+  set_system(std::move(system));
+}
 
 void Chat::begin_turn(std::string message) {
   try {
@@ -76,7 +78,6 @@ void Chat::begin_turn(std::string message) {
   const auto context = static_cast<std::size_t>(session_.context());
   const std::size_t needed = conversation_.newest_size();
   if (needed >= context) {
-    conversation_.remove_newest();
     throw MessageRefused("the message takes " + std::to_string(needed) +
                          " tokens with all that must stand around it, the context holds " +
                          std::to_string(context));
@@ -93,7 +94,66 @@ void Chat::make_room() {
 
 Answer Chat::answer(std::string message, const GenerationOptions& options,
                     const TextCallback& on_text) {
-  begin_turn(std::move(message));
+  const Conversation before = conversation_;
+  try {
+    begin_turn(std::move(message));
+    Answer answer = run(options, on_text);
+    const GenerationResult& result = answer.result;
+    answer.taken_back = result.reason == FinishReason::interrupted && result.tokens.empty();
+    if (answer.taken_back) conversation_ = before;
+    return answer;
+  } catch (...) {
+    conversation_ = before;
+    throw;
+  }
+}
+
+Answer Chat::replace_newest(std::string message, const GenerationOptions& options,
+                            const TextCallback& on_text) {
+  const Conversation before = conversation_;
+  conversation_.remove_newest();
+  try {
+    Answer given = answer(std::move(message), options, on_text);
+    if (given.taken_back) conversation_ = before;
+    return given;
+  } catch (...) {
+    conversation_ = before;
+    throw;
+  }
+}
+
+bool Chat::undo() {
+  if (conversation_.turns().empty()) return false;
+  conversation_.remove_newest();
+  return true;
+}
+
+void Chat::set_system(std::string text) {
+  Conversation changed = conversation_;
+  changed.set_system(std::move(text));
+  Conversation alone = changed;
+  alone.set_turns({});
+  const std::size_t needed = alone.ids().size();
+  if (needed >= static_cast<std::size_t>(context())) {
+    throw Error("the system text takes " + std::to_string(needed) + " tokens, the context holds " +
+                std::to_string(context()));
+  }
+  conversation_ = std::move(changed);
+}
+
+void Chat::restore(std::string system, std::vector<Turn> turns) {
+  Conversation changed = conversation_;
+  changed.set_system(std::move(system));
+  changed.set_turns(std::move(turns));
+  const std::size_t needed = changed.ids().size();
+  if (needed > static_cast<std::size_t>(context())) {
+    throw Error("the conversation takes " + std::to_string(needed) + " tokens, the context holds " +
+                std::to_string(context()) + " (--context N makes it longer)");
+  }
+  conversation_ = std::move(changed);
+}
+
+Answer Chat::run(const GenerationOptions& options, const TextCallback& on_text) {
   AnswerText text(options.stop, on_text);
   Answer answer;
   GenerationResult& whole = answer.result;
@@ -101,6 +161,7 @@ Answer Chat::answer(std::string message, const GenerationOptions& options,
   remaining.stop.clear();  // the text is searched here, over all parts
   while (true) {
     const std::vector<TokenId> ids = conversation_.ids();
+    if (on_prompt_ && answer.prompt_tokens == 0) on_prompt_(ids);
     // One token at least is evaluated, for the logits after it.
     const std::size_t kept = std::min(common_prefix(session_.tokens(), ids), ids.size() - 1);
     session_.rewind(static_cast<std::int32_t>(kept));
@@ -114,7 +175,7 @@ Answer Chat::answer(std::string message, const GenerationOptions& options,
       remaining.max_tokens -= static_cast<std::int32_t>(part.tokens.size());
     }
     append(std::move(part), whole);
-    if (whole.reason != FinishReason::context || conversation_.size() == 1) break;
+    if (whole.reason != FinishReason::context || conversation_.turns().size() == 1) break;
     make_room();
   }
   if (whole.reason == FinishReason::context) {

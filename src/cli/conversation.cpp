@@ -30,67 +30,114 @@ std::vector<TokenId> cut_to_text(const Tokenizer& tokenizer, const GenerationRes
   return ids;
 }
 
+/// Ids of texts and control tokens one after the other. Texts that touch are encoded as one.
+class IdWriter {
+ public:
+  IdWriter(const Tokenizer& tokenizer, TokenId bos_id, TokenId eos_id)
+      : tokenizer_(tokenizer), bos_id_(bos_id), eos_id_(eos_id) {}
+
+  void text(std::string_view text) { pending_ += text; }
+
+  void pieces(const TemplateText& pieces) {
+    for (const TemplatePiece& piece : pieces) {
+      if (piece.kind == TemplatePiece::Kind::text) {
+        text(piece.text);
+      } else {
+        control(piece.kind == TemplatePiece::Kind::bos ? bos_id_ : eos_id_);
+      }
+    }
+  }
+
+  void control(TokenId id) { ids({&id, 1}); }
+
+  void ids(std::span<const TokenId> more) {
+    flush();
+    ids_.insert(ids_.end(), more.begin(), more.end());
+  }
+
+  std::vector<TokenId> take() {
+    flush();
+    return std::move(ids_);
+  }
+
+ private:
+  void flush() {
+    if (pending_.empty()) return;
+    // The space that the encoder puts in front of a text belongs right after a BOS only.
+    const bool begins = !ids_.empty() && ids_.back() == bos_id_;
+    const std::vector<TokenId> encoded =
+        begins ? tokenizer_.encode(pending_) : tokenizer_.encode_continuation(pending_);
+    ids_.insert(ids_.end(), encoded.begin(), encoded.end());
+    pending_.clear();
+  }
+
+  const Tokenizer& tokenizer_;
+  TokenId bos_id_;
+  TokenId eos_id_;
+  std::string pending_;
+  std::vector<TokenId> ids_;
+};
+
 }  // namespace
 
-Conversation::Conversation(const ChatTemplate& chat_template, const Tokenizer& tokenizer,
+Conversation::Conversation(ChatTemplate chat_template, const Tokenizer& tokenizer,
                            const ModelConfig& config, std::string system)
-    : template_(&chat_template),
+    : template_(std::move(chat_template)),
       tokenizer_(&tokenizer),
       bos_id_(config.bos_id),
       eos_id_(config.eos_id),
       system_(std::move(system)) {}
 
+void Conversation::set_system(std::string text) {
+  require_utf8(text, "the system text");
+  system_ = std::move(text);
+}
+
 void Conversation::add_user(std::string text) {
   require_utf8(text, "the message");
-  turns_.push_back({.user = std::move(text), .answer = {}});
+  turns_.push_back({.user = std::move(text)});
 }
 
 void Conversation::extend_answer(std::span<const TokenId> ids) {
-  std::vector<TokenId>& answer = turns_.back().answer;
+  std::vector<TokenId>& answer = turns_.back().answer_ids;
   answer.insert(answer.end(), ids.begin(), ids.end());
 }
 
 void Conversation::end_answer(const GenerationResult& whole) {
-  turns_.back().answer = cut_to_text(*tokenizer_, whole);
-  turns_.back().ended = whole.reason == FinishReason::stop && !whole.stop;
+  turns_.back().answer_ids = cut_to_text(*tokenizer_, whole);
+  turns_.back().answer = whole.text;
 }
 
-std::vector<TokenId> Conversation::opening() const {
-  std::vector<TokenId> ids{bos_id_};
-  const std::vector<TokenId> system = tokenizer_->encode(system_);
-  ids.insert(ids.end(), system.begin(), system.end());
-  return ids;
+std::vector<TokenId> Conversation::render(std::span<const Turn> turns) const {
+  IdWriter out(*tokenizer_, bos_id_, eos_id_);
+  out.control(bos_id_);
+  if (!system_.empty()) {
+    out.pieces(template_.before_system);
+    out.text(system_);
+    out.pieces(template_.after_system);
+  }
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    if (i > 0) out.pieces(template_.after_answer);
+    const bool opened = i == 0 && !system_.empty() && template_.system_opens_turn;
+    if (!opened) out.pieces(template_.before_user);
+    out.text(turns[i].user);
+    out.pieces(template_.after_user);
+    out.ids(turns[i].answer_ids);
+  }
+  return out.take();
 }
 
-void Conversation::append_turn(const Turn& turn, bool first, std::vector<TokenId>& ids) const {
-  std::string text(first && system_.empty() ? "" : template_->between_turns);
-  text.append(template_->before_user).append(turn.user).append(template_->after_user);
-  // The space that the encoder puts in front of a text belongs to the very first one only.
-  const std::vector<TokenId> part =
-      first && system_.empty() ? tokenizer_->encode(text) : tokenizer_->encode_continuation(text);
-  ids.insert(ids.end(), part.begin(), part.end());
-  ids.insert(ids.end(), turn.answer.begin(), turn.answer.end());
-  if (turn.ended && template_->eos_after_answer) ids.push_back(eos_id_);
-}
+std::vector<TokenId> Conversation::ids() const { return render(turns_); }
 
-std::vector<TokenId> Conversation::ids() const {
-  std::vector<TokenId> ids = opening();
-  for (std::size_t i = 0; i < turns_.size(); ++i) append_turn(turns_[i], i == 0, ids);
-  return ids;
-}
-
-std::size_t Conversation::newest_size() const {
-  std::vector<TokenId> ids = opening();
-  append_turn(turns_.back(), true, ids);
-  return ids.size();
-}
+std::size_t Conversation::newest_size() const { return render(std::span(turns_).last(1)).size(); }
 
 std::size_t Conversation::drop_oldest(std::size_t limit) {
   std::size_t dropped = 0;
-  while (turns_.size() > 1 && (dropped == 0 || ids().size() > limit)) {
-    turns_.erase(turns_.begin());
+  while (dropped + 1 < turns_.size() &&
+         (dropped == 0 || render(std::span(turns_).subspan(dropped)).size() > limit)) {
     ++dropped;
   }
+  turns_.erase(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(dropped));
   return dropped;
 }
 

@@ -14,15 +14,32 @@
 
 namespace openelm::cli {
 
+/// A message and what was answered.
+struct Turn {
+  std::string user;
+  std::string answer = {};               ///< as generated, with the white space around it
+  std::vector<TokenId> answer_ids = {};  ///< as far as `answer` goes; no EOS
+
+  friend bool operator==(const Turn&, const Turn&) = default;
+};
+
 /// The turns of a chat and how they read as token ids. Turns are dropped whole, oldest first; the
 /// system text and the newest turn always stay.
 class Conversation {
  public:
-  Conversation(const ChatTemplate& chat_template, const Tokenizer& tokenizer,
-               const ModelConfig& config, std::string system);
+  /// `tokenizer` is not owned and must outlive the conversation.
+  Conversation(ChatTemplate chat_template, const Tokenizer& tokenizer, const ModelConfig& config,
+               std::string system);
 
-  /// Begins a turn. Throws Error when `text` is not valid UTF-8.
+  const ChatTemplate& chat_template() const noexcept { return template_; }
+  const std::string& system() const noexcept { return system_; }
+  const std::vector<Turn>& turns() const noexcept { return turns_; }
+
+  /// Throw Error when `text` is not valid UTF-8.
+  void set_system(std::string text);
   void add_user(std::string text);
+
+  void set_turns(std::vector<Turn> turns) { turns_ = std::move(turns); }
 
   /// Appends to the newest turn's answer.
   void extend_answer(std::span<const TokenId> ids);
@@ -33,12 +50,8 @@ class Conversation {
   /// Takes the newest turn back.
   void remove_newest() { turns_.pop_back(); }
 
-  /// Forgets all turns.
-  void clear() { turns_.clear(); }
-
-  std::size_t size() const noexcept { return turns_.size(); }
-
-  /// All that is kept, BOS first. It grows at its end only, unless turns are dropped.
+  /// All that is kept, BOS first, to the end of the newest answer. It grows at its end only, unless
+  /// turns are dropped or changed.
   std::vector<TokenId> ids() const;
 
   /// Ids of the system text and the newest turn alone: what cannot be dropped.
@@ -49,16 +62,9 @@ class Conversation {
   std::size_t drop_oldest(std::size_t limit);
 
  private:
-  struct Turn {
-    std::string user;
-    std::vector<TokenId> answer;
-    bool ended = false;  // by EOS
-  };
+  std::vector<TokenId> render(std::span<const Turn> turns) const;
 
-  void append_turn(const Turn& turn, bool first, std::vector<TokenId>& ids) const;
-  std::vector<TokenId> opening() const;
-
-  const ChatTemplate* template_;
+  ChatTemplate template_;
   const Tokenizer* tokenizer_;
   TokenId bos_id_;
   TokenId eos_id_;

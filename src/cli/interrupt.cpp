@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/exit_code.h"
+#include "cli/terminal_modes.h"
 
 namespace openelm::cli {
 namespace {
@@ -23,10 +24,13 @@ static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_alw
 
 extern "C" void on_interrupt(int) {
   requested.store(true);
-  if (presses.fetch_add(1) >= allowed_presses.load()) ::_exit(kExitInterrupted);
+  if (presses.fetch_add(1) < allowed_presses.load()) return;
+  restore_terminal();
+  ::_exit(kExitInterrupted);
 }
 
 extern "C" void on_bus_error(int) {
+  restore_terminal();
   // The result does not matter: the process ends on the next line.
   [[maybe_unused]] const auto written =
       ::write(STDERR_FILENO, bus_error_message.data(), bus_error_length.load());

@@ -43,18 +43,6 @@ KvType parse_kv_type(std::string_view flag, std::string_view text) {
                    "' is not one of f32, f16, bf16, q8");
 }
 
-std::pair<TokenId, float> parse_bias(std::string_view flag, std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos) {
-    throw UsageError(std::string(flag) + ": '" + std::string(text) +
-                     "' is not ID=B, such as 13=-2.5 or 13=-inf");
-  }
-  const auto id = static_cast<TokenId>(parse_integer(flag, text.substr(0, equals), 0, kIntMax));
-  const std::string_view bias = text.substr(equals + 1);
-  if (bias == "-inf") return {id, -std::numeric_limits<float>::infinity()};
-  return {id, static_cast<float>(parse_real(flag, bias, kAnyReal))};
-}
-
 }  // namespace
 
 SamplingOptions SamplingFlags::resolve() const {

@@ -25,6 +25,8 @@ class Output {
   /// On a terminal: ends an unfinished last line, so that the shell's prompt stands on its own.
   void end_line_on_terminal();
 
+  bool is_terminal() const noexcept { return terminal_; }
+
   /// The last byte written was a line end, or none was written.
   bool at_line_start() const noexcept { return at_line_start_; }
 

@@ -91,6 +91,20 @@ double parse_real(std::string_view flag, std::string_view text, const RealRange&
   return value;
 }
 
+std::pair<TokenId, float> parse_bias(std::string_view flag, std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) {
+    throw UsageError(std::string(flag) + ": '" + std::string(text) +
+                     "' is not ID=B, such as 13=-2.5 or 13=-inf");
+  }
+  const auto id = static_cast<TokenId>(
+      parse_integer(flag, text.substr(0, equals), 0, std::numeric_limits<TokenId>::max()));
+  constexpr double max = std::numeric_limits<float>::max();
+  const std::string_view bias = text.substr(equals + 1);
+  if (bias == "-inf") return {id, -std::numeric_limits<float>::infinity()};
+  return {id, static_cast<float>(parse_real(flag, bias, {-max, max}))};
+}
+
 std::vector<std::int32_t> parse_list(std::string_view flag, std::string_view text, std::int32_t min,
                                      std::int32_t max) {
   constexpr std::string_view separators = " ,\t\r\n";

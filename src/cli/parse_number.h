@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <openelm/config.h>
@@ -23,6 +24,9 @@ std::uint64_t parse_unsigned(std::string_view flag, std::string_view text);
 /// Bytes: a whole number with K, M, G or T behind it for powers of 1024, or with nothing.
 std::uint64_t parse_bytes(std::string_view flag, std::string_view text);
 double parse_real(std::string_view flag, std::string_view text, const RealRange& range);
+
+/// "13=-2.5" or "13=-inf": a token and what is added to its logit.
+std::pair<TokenId, float> parse_bias(std::string_view flag, std::string_view text);
 
 /// Numbers separated by blanks, line ends or commas; each between 0 and `max`.
 std::vector<std::int32_t> parse_list(std::string_view flag, std::string_view text, std::int32_t min,

@@ -34,9 +34,8 @@ def user_ids(message, first):
 
 
 def answer_ids(turn):
-    """The answer as it stands in the history: EOS only where it ended by itself."""
-    ended = turn["finish_reason"] == "stop" and turn["stop"] is None
-    return turn["tokens"] + ([EOS] if ended else [])
+    """The answer as it stands in the history, however it ended."""
+    return turn["tokens"] + [EOS]
 
 
 def conversation_ids(turns):
@@ -139,7 +138,7 @@ class Evaluation(unittest.TestCase):
         turns, _ = chat("Hi\nGo on.", "-n", 50, *force(cycle))
         self.assertEqual([t["text"] for t in turns], ["fox", "fox"])
         self.assertEqual(turns[0]["stop"], "\nUser:")
-        kept = [BOS, *user_ids("Hi", True), *tokenize("fox"), *user_ids("Go on.", False)]
+        kept = [BOS, *user_ids("Hi", True), *tokenize("fox"), EOS, *user_ids("Go on.", False)]
         self.assertEqual(turns[1]["usage"]["prompt_tokens"], len(kept))
 
     def test_a_stop_string_may_span_the_dropping_of_turns(self):
@@ -148,7 +147,7 @@ class Evaluation(unittest.TestCase):
         stop = continuation("\nUser:")
         self.assertEqual(len(set(words + stop)), len(words + stop))
         first, second = user_ids("Hi", True), user_ids("Go on.", False)
-        prompt = [BOS, *first, *words, *second]
+        prompt = [BOS, *first, *words, EOS, *second]
         for room in range(len(words) - 2, len(words) + len(stop) + 2):
             turns, err = chat(
                 "Hi\nGo on.\nBye.", "--context", len(prompt) + room, *force(words + stop)
@@ -161,15 +160,15 @@ class Evaluation(unittest.TestCase):
             if room < len(words + stop):
                 # In the second answer the first turn was dropped; of the stop string nothing stays.
                 self.assertIn("forgotten", err)
-                kept = [BOS, *user_ids("Go on.", True), *words, *user_ids("Bye.", False)]
+                kept = [BOS, *user_ids("Go on.", True), *words, EOS, *user_ids("Bye.", False)]
                 self.assertEqual(turns[2]["usage"]["prompt_tokens"], len(kept), room)
 
     def test_only_what_is_new_is_evaluated(self):
         result = succeed("chat", "--stats", "-n", 20, "--ignore-eos", stdin=b"Hi\nGo on.\n")
         prompts = [line for line in result.err.splitlines() if line.startswith("prompt:")]
         evaluated = [int(line.split()[1]) for line in prompts]
-        # The last token of an answer has not been evaluated when the answer ends.
-        self.assertEqual(evaluated[1], len(user_ids("Go on.", False)) + 1)
+        # The last token of an answer has not been evaluated when the answer ends, nor its EOS.
+        self.assertEqual(evaluated[1], len(user_ids("Go on.", False)) + 2)
 
     def test_the_full_context_drops_whole_turns(self):
         lines = "".join(f"Question number {i}.\n" for i in range(10))
@@ -234,7 +233,7 @@ class Templates(unittest.TestCase):
     def test_named_template(self):
         turns, _ = chat("Hi", "-m", TINY, "--template", "user-assistant", "-n", 2)
         self.assertEqual(turns[0]["usage"]["prompt_tokens"], len(conversation_ids(turns)))
-        assert_one_line(self, run("chat", "--template", "chatml", stdin=b"Hi"), 2, "chatml", "none")
+        assert_one_line(self, run("chat", "--template", "vicuna", stdin=b"Hi"), 2, "vicuna", "chatml")
 
     def test_the_system_text_stands_in_front_and_stays(self):
         lines = "".join(f"Question number {i}.\n" for i in range(8))
