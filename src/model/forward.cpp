@@ -68,8 +68,23 @@ class Pass {
     const MatmulInput x = prepare(n_wanted, w, model_.weights.final_norm, [&](std::int64_t i) {
       return acts_.x.row(batch_.wanted[static_cast<std::size_t>(i)]);
     });
-    matmul(ctx_, worker_, scratch_, Epilogue::store, w, x, n_wanted,
-           {batch_.logits, batch_.logits_stride});
+    const Rows logits{batch_.logits, batch_.logits_stride};
+    if (batch_.scan.call == nullptr) {
+      matmul(ctx_, worker_, scratch_, Epilogue::store, w, x, n_wanted, logits);
+      return;
+    }
+    for (std::int32_t first = 0; first < n_wanted; first += LogitScan::kRows) {
+      const std::int32_t n = std::min(LogitScan::kRows, n_wanted - first);
+      const MatmulInput part{{x.plain.row(first), x.plain.stride},
+                             {x.quantised.row(first), x.quantised.stride}};
+      matmul(ctx_, worker_, scratch_, Epilogue::store, w, part, n, logits);
+      worker_.barrier();
+      const Range rows = worker_.share(n);
+      for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+        batch_.scan.call(batch_.scan.context, static_cast<std::size_t>(first + r), logits.row(r));
+      }
+      worker_.barrier();
+    }
   }
 
  private:

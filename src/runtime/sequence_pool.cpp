@@ -16,6 +16,15 @@ namespace {
 /// Rows of logits computed in one pass: 32 MB for 32,000 words.
 constexpr std::int32_t kMaxLogitRows = 256;
 
+/// The scan that calls `row(i, logits)`, which must outlive it.
+template <typename RowOf>
+LogitScan scan_by(RowOf& row) {
+  return {[](void* context, std::size_t i, float* logits) noexcept {
+            (*static_cast<RowOf*>(context))(i, logits);
+          },
+          &row};
+}
+
 std::int64_t padded(std::int32_t n) { return (n + kTileRows - 1) / kTileRows * kTileRows; }
 
 }  // namespace
@@ -69,6 +78,16 @@ void SequencePool::require_valid(std::span<const TokenId> tokens, std::int64_t h
 
 void SequencePool::evaluate(std::span<const Work> work, const RowCallback& row,
                             const std::atomic<bool>* cancel) {
+  append(work, {.row = &row}, cancel);
+}
+
+void SequencePool::scan(std::span<const Work> work, const Scan& scan,
+                        const std::atomic<bool>* cancel) {
+  append(work, {.scan = &scan}, cancel);
+}
+
+void SequencePool::append(std::span<const Work> work, const Visit& visit,
+                          const std::atomic<bool>* cancel) {
   for (const Work& w : work) require_valid(w.tokens, length(w.sequence));
   std::vector<std::int32_t> before;
   for (const Work& w : work) before.push_back(length(w.sequence));
@@ -81,19 +100,20 @@ void SequencePool::evaluate(std::span<const Work> work, const RowCallback& row,
                     std::to_string(KvCache::kPageSize) + " positions are all in use");
       }
     }
-    run_passes(work, row, cancel);
+    run_passes(work, visit, cancel);
   } catch (...) {
     for (std::size_t i = 0; i < work.size(); ++i) rewind(work[i].sequence, before[i]);
     throw;
   }
 }
 
-void SequencePool::run_passes(std::span<const Work> work, const RowCallback& row,
+void SequencePool::run_passes(std::span<const Work> work, const Visit& visit,
                               const std::atomic<bool>* cancel) {
+  const std::int32_t max_wanted = visit.scan != nullptr ? max_rows() : kMaxLogitRows;
   std::vector<Row> rows;
   std::int32_t n_wanted = 0;
   const auto flush = [&] {
-    pass(work, rows, row, cancel);
+    pass(work, rows, visit, cancel);
     rows.clear();
     n_wanted = 0;
   };
@@ -103,7 +123,7 @@ void SequencePool::run_passes(std::span<const Work> work, const RowCallback& row
     const auto n = static_cast<std::int32_t>(work[item].tokens.size());
     for (std::int32_t i = 0; i < n; ++i) {
       const bool is_wanted = next < wanted.size() && wanted[next] == i;
-      if (std::ssize(rows) == max_rows() || (is_wanted && n_wanted == kMaxLogitRows)) flush();
+      if (std::ssize(rows) == max_rows() || (is_wanted && n_wanted == max_wanted)) flush();
       rows.push_back({item, i, is_wanted});
       if (is_wanted) {
         ++next;
@@ -114,8 +134,8 @@ void SequencePool::run_passes(std::span<const Work> work, const RowCallback& row
   if (!rows.empty()) flush();
 }
 
-void SequencePool::pass(std::span<const Work> work, std::span<const Row> rows,
-                        const RowCallback& row, const std::atomic<bool>* cancel) {
+void SequencePool::pass(std::span<const Work> work, std::span<const Row> rows, const Visit& visit,
+                        const std::atomic<bool>* cancel) {
   std::vector<TokenId> tokens;
   std::vector<std::int32_t> positions;
   std::vector<std::int32_t> sequences;
@@ -129,33 +149,50 @@ void SequencePool::pass(std::span<const Work> work, std::span<const Row> rows,
   }
   const std::int32_t vocab = engine_->config().vocab_size;
   const std::int64_t stride = padded(vocab);
-  const std::size_t floats = wanted.size() * static_cast<std::size_t>(stride);
+  const std::size_t kept = visit.scan == nullptr
+                               ? wanted.size()
+                               : std::min(wanted.size(), std::size_t{LogitScan::kRows});
+  const std::size_t floats = kept * static_cast<std::size_t>(stride);
   if (logits_.size() < floats) logits_ = AlignedArray<float>(floats, "the logits");
 
   const Engine::Impl& e = engine_->impl();
+  auto scan_row = [&](std::size_t place, const float* logits) {
+    const Row& r = rows[static_cast<std::size_t>(wanted[place])];
+    visit.scan->row({r.item, r.index, place, {logits, static_cast<std::size_t>(vocab)}});
+  };
   const Batch batch{.tokens = tokens,
                     .positions = positions,
                     .sequences = sequences,
                     .wanted = wanted,
                     .logits = logits_.data(),
                     .logits_stride = stride,
-                    .cancel = cancel};
+                    .cancel = cancel,
+                    .scan = visit.scan == nullptr ? LogitScan{} : scan_by(scan_row)};
   if (!forward(e.context(), e.model, cache_, acts_, batch)) throw Interrupted();
+  if (visit.scan != nullptr) {
+    if (visit.scan->passed && !wanted.empty()) visit.scan->passed(wanted.size());
+    return;
+  }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const Row& r = rows[static_cast<std::size_t>(wanted[i])];
-    row(r.item, r.index,
+    (*visit.row)(
+        r.item, r.index,
         {logits_.data() + static_cast<std::int64_t>(i) * stride, static_cast<std::size_t>(vocab)});
   }
 }
 
-void require_finite(std::span<const float> logits, std::int32_t position, KvType kv_type) {
+bool all_finite(std::span<const float> logits) noexcept {
   constexpr std::uint32_t kExponent = 0x7F800000U;
   std::uint32_t non_finite = 0;
   for (const float v : logits) {
     non_finite |=
         static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(v) & kExponent) == kExponent);
   }
-  if (non_finite == 0) return;
+  return non_finite == 0;
+}
+
+void require_finite(std::span<const float> logits, std::int32_t position, KvType kv_type) {
+  if (all_finite(logits)) return;
   throw Error("the model's output is not finite at position " + std::to_string(position) +
               ": the weights hold NaN or infinity, or overflow " + to_string(kv_type) +
               " keys and values");

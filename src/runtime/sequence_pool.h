@@ -79,7 +79,32 @@ class SequencePool {
   void evaluate(std::span<const Work> work, const RowCallback& row,
                 const std::atomic<bool>* cancel = nullptr);
 
+  /// Logits after token `index` of work item `item`; `place` counts the wanted rows of its pass.
+  struct ScannedRow {
+    std::size_t item;
+    std::int32_t index;
+    std::size_t place;
+    std::span<const float> logits;  // [vocab_size]
+  };
+  struct Scan {
+    /// Called on the engine's threads, for several rows at once; must not throw.
+    std::function<void(const ScannedRow& row)> row;
+    /// Called on the caller's thread after a pass with so many wanted rows, if there were any.
+    std::function<void(std::size_t n_rows)> passed = {};
+  };
+
+  /// As evaluate, for many wanted rows: they are looked at in parallel and not kept, so that they
+  /// take no more passes than the tokens do.
+  void scan(std::span<const Work> work, const Scan& scan,
+            const std::atomic<bool>* cancel = nullptr);
+
  private:
+  /// What is done with the wanted rows: one of the two.
+  struct Visit {
+    const RowCallback* row = nullptr;
+    const Scan* scan = nullptr;
+  };
+
   /// A token's place in a pass.
   struct Row {
     std::size_t item;
@@ -87,9 +112,9 @@ class SequencePool {
     bool wanted;
   };
 
-  void run_passes(std::span<const Work> work, const RowCallback& row,
-                  const std::atomic<bool>* cancel);
-  void pass(std::span<const Work> work, std::span<const Row> rows, const RowCallback& row,
+  void append(std::span<const Work> work, const Visit& visit, const std::atomic<bool>* cancel);
+  void run_passes(std::span<const Work> work, const Visit& visit, const std::atomic<bool>* cancel);
+  void pass(std::span<const Work> work, std::span<const Row> rows, const Visit& visit,
             const std::atomic<bool>* cancel);
 
   std::shared_ptr<const Engine> engine_;
@@ -99,6 +124,9 @@ class SequencePool {
   std::vector<std::vector<TokenId>> tokens_;  // by sequence number
   AlignedArray<float> logits_;
 };
+
+/// No logit is NaN or infinite.
+bool all_finite(std::span<const float> logits) noexcept;
 
 /// Throws Error, naming the position, when a logit is NaN or infinite.
 void require_finite(std::span<const float> logits, std::int32_t position, KvType kv_type);
