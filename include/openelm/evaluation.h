@@ -67,8 +67,6 @@ struct ScoredToken {
 /// Reads up to to.size() bytes of text and says how many; 0 at the end.
 using ReadText = std::function<std::size_t(std::span<char> to)>;
 
-class LogitObserver;
-
 struct PerplexityHooks {
   /// Tokens as they are scored, in order, many at a time.
   std::function<void(std::span<const ScoredToken> tokens)> on_tokens = {};
@@ -78,7 +76,6 @@ struct PerplexityHooks {
   std::function<void(const TextScore& score, std::int64_t bytes_done)> progress = {};
   /// Set from a signal handler to end with what is scored so far.
   const std::atomic<bool>* cancel = nullptr;
-  LogitObserver* observer = nullptr;  ///< for the program's own use
 };
 
 /// Perplexity of texts of any length: they are read as a stream, tokenized piece by piece (the ids

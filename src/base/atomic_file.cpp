@@ -10,6 +10,8 @@
 
 #include <openelm/error.h>
 
+#include "base/write_all.h"
+
 namespace openelm {
 namespace {
 
@@ -34,14 +36,7 @@ class PartialFile {
   PartialFile& operator=(const PartialFile&) = delete;
 
   void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes.remove_prefix(static_cast<std::size_t>(written));
-      } else if (errno != EINTR) {
-        fail(errno);
-      }
-    }
+    if (const int error = write_all(file_, bytes); error != 0) fail(error);
   }
 
   void set_mode(mode_t mode) {

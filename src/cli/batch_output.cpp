@@ -11,6 +11,8 @@
 
 #include <openelm/error.h>
 
+#include "base/write_all.h"
+
 namespace openelm::cli {
 namespace {
 
@@ -54,18 +56,11 @@ void LineFile::truncate(std::uint64_t size) {
 
 void LineFile::write_line(std::string line) {
   line += '\n';
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      // A torn line would be no harm to --resume, but others read the file, too.
-      if (regular_) [[maybe_unused]]
-        const int ignored = ::ftruncate(descriptor_, static_cast<off_t>(size_));
-      fail(error);
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
+  if (const int error = write_all(descriptor_, line); error != 0) {
+    // A torn line would be no harm to --resume, but others read the file, too.
+    if (regular_) [[maybe_unused]]
+      const int ignored = ::ftruncate(descriptor_, static_cast<off_t>(size_));
+    fail(error);
   }
   size_ += line.size();
   if (!regular_ || std::chrono::steady_clock::now() < next_sync_) return;

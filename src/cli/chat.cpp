@@ -9,46 +9,11 @@
 
 #include <spdlog/spdlog.h>
 
-#include "text/stop_matcher.h"
+#include "runtime/prefix_length.h"
+#include "runtime/stopped_text.h"
 
 namespace openelm::cli {
 namespace {
-
-std::size_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  const auto [end, unused] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return static_cast<std::size_t>(end - a.begin());
-}
-
-/// The text of an answer, which may be generated in several parts: a stop string can begin in one
-/// and end in the next.
-class AnswerText {
- public:
-  AnswerText(const std::vector<std::string>& stop, const TextCallback& on_text)
-      : stops_(stop), on_text_(on_text) {}
-
-  /// False when the answer must end.
-  bool push(std::string_view piece) { return give_out(stops_.push(piece)) && !stops_.fired(); }
-
-  /// Gives out what was held back, unless the callback wants no more.
-  void finish() {
-    if (!refused_) give_out(stops_.finish());
-  }
-
-  const std::optional<std::string>& stop() const { return stops_.fired(); }
-  std::string take() { return std::move(text_); }
-
- private:
-  bool give_out(const std::string& certain) {
-    text_ += certain;
-    if (!certain.empty() && on_text_) refused_ = !on_text_(certain);
-    return !refused_;
-  }
-
-  StopMatcher stops_;
-  const TextCallback& on_text_;
-  std::string text_;
-  bool refused_ = false;
-};
 
 /// Appends to `whole` what was generated after room was made.
 void append(GenerationResult&& part, GenerationResult& whole) {
@@ -154,7 +119,8 @@ void Chat::restore(std::string system, std::vector<Turn> turns) {
 }
 
 Answer Chat::run(const GenerationOptions& options, const TextCallback& on_text) {
-  AnswerText text(options.stop, on_text);
+  // A stop string can begin in one part of the answer and end in the next.
+  StoppedText text(options.stop, on_text);
   Answer answer;
   GenerationResult& whole = answer.result;
   GenerationOptions remaining = options;
@@ -163,11 +129,12 @@ Answer Chat::run(const GenerationOptions& options, const TextCallback& on_text) 
     const std::vector<TokenId> ids = conversation_.ids();
     if (on_prompt_ && answer.prompt_tokens == 0) on_prompt_(ids);
     // One token at least is evaluated, for the logits after it.
-    const std::size_t kept = std::min(common_prefix(session_.tokens(), ids), ids.size() - 1);
+    const std::size_t kept = std::min(prefix_length(session_.tokens(), ids), ids.size() - 1);
     session_.rewind(static_cast<std::int32_t>(kept));
     const auto fresh = std::span(ids).subspan(kept);
-    GenerationResult part = generate(session_, &tokenizer_, fresh, remaining,
-                                     [&](std::string_view piece) { return text.push(piece); });
+    GenerationResult part =
+        generate(session_, &tokenizer_, fresh, remaining,
+                 [&](std::string_view piece) { return text.push(piece) && !text.stop(); });
     conversation_.extend_answer(part.tokens);
     if (answer.prompt_tokens == 0) answer.prompt_tokens = ids.size();
     answer.evaluated_tokens += fresh.size();

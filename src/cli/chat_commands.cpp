@@ -9,7 +9,7 @@
 #include <openelm/error.h>
 
 #include "cli/answer_printer.h"
-#include "cli/chat_settings.h"
+#include "cli/generation_settings.h"
 
 namespace openelm::cli {
 namespace {

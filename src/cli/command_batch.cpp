@@ -23,6 +23,7 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/generation_options.h"
+#include "cli/generation_settings.h"
 #include "cli/input_text.h"
 #include "cli/interrupt.h"
 #include "cli/loading.h"
@@ -70,20 +71,15 @@ Shard parse_shard(std::string_view flag, std::string_view text) {
   return {static_cast<std::uint64_t>(number - 1), static_cast<std::uint64_t>(of)};
 }
 
-/// The number that the user gave, not the nearest float to it in full.
-double as_written(float value) { return std::stod(fmt::format("{}", value)); }
-
 /// All that the text of a record depends on, besides the record and the run's seed.
-nlohmann::ordered_json settings_of(const BatchCommandOptions& options, const GenerationOptions& g,
-                                   const std::filesystem::path& folder, const Engine& engine,
-                                   std::int32_t context, KvType kv_type) {
-  const SamplingOptions& s = g.sampling;
+nlohmann::ordered_json settings_of_run(const BatchCommandOptions& options,
+                                       const GenerationOptions& generation,
+                                       const std::filesystem::path& folder, const Engine& engine,
+                                       std::int32_t context, KvType kv_type) {
   Sha256 tokenizer;
   const std::string bytes = read_bytes(tokenizer_path(options.model, folder).string());
   tokenizer.update(std::as_bytes(std::span(bytes)));
-  nlohmann::ordered_json bias = nlohmann::ordered_json::array();
-  for (const auto& [id, value] : s.logit_bias) bias.push_back({id, value});
-  return {
+  nlohmann::ordered_json settings = {
       {"model", model_fingerprint(folder)},
       {"tokenizer", tokenizer.hex_digest()},
       {"weights", to_string(engine.weight_format())},
@@ -95,30 +91,20 @@ nlohmann::ordered_json settings_of(const BatchCommandOptions& options, const Gen
       {"format", options.format},
       {"no_bos", options.no_bos},
       {"carry", options.carry},
-      {"shard", std::to_string(options.shard.first + 1) + "/" + std::to_string(options.shard.of)},
-      {"max_tokens", g.max_tokens},
-      {"stop", g.stop},
-      {"ignore_eos", g.ignore_eos},
-      {"logprobs", g.logprobs},
-      {"temperature", as_written(s.temperature)},
-      {"top_k", s.top_k},
-      {"top_p", as_written(s.top_p)},
-      {"min_p", as_written(s.min_p)},
-      {"repetition_penalty", as_written(s.repetition_penalty)},
-      {"repetition_window", s.repetition_window},
-      {"frequency_penalty", as_written(s.frequency_penalty)},
-      {"presence_penalty", as_written(s.presence_penalty)},
-      {"logit_bias", bias}};
+      {"shard", fmt::format("{}/{}", options.shard.first + 1, options.shard.of)},
+      {"stop", generation.stop},
+      {"logprobs", generation.logprobs}};
+  for (const Setting& setting : settings_of(generation)) {
+    // The seed is kept apart, since a run that goes on takes it over.
+    if (setting.name != "seed") settings[setting.name] = setting.value;
+  }
+  return settings;
 }
 
 /// Makes the output ready to be added to: empty and with a header of this run, or as an earlier run
 /// left it, whose finished records are returned and whose seed is taken over.
 FinishedRecords prepare_output(const BatchCommandOptions& options, LineFile& file,
                                RunHeader& header) {
-  if (!file.is_regular()) {
-    if (options.resume) throw UsageError("--resume needs -o FILE, a regular file");
-    return {};
-  }
   if (options.resume && file.size() > 0) {
     continue_run(options.out, options.sampling.seed, header);
     FinishedRecords finished(options.out);
@@ -234,11 +220,16 @@ int run_batch(const BatchCommandOptions& options) {
   generation.sampling = options.sampling.resolve();
   generation.sampling.validate(config.vocab_size);
   LineFile file(options.out);
-  RunHeader header{
-      .settings = settings_of(options, generation, folder, *loaded.engine, context, kv_type),
-      .seed = generation.sampling.seed};
-  const FinishedRecords finished = prepare_output(options, file, header);
-  generation.sampling.seed = header.seed;
+  FinishedRecords finished;
+  if (file.is_regular()) {
+    RunHeader header{
+        .settings = settings_of_run(options, generation, folder, *loaded.engine, context, kv_type),
+        .seed = generation.sampling.seed};
+    finished = prepare_output(options, file, header);
+    generation.sampling.seed = header.seed;
+  } else if (options.resume) {
+    throw UsageError("--resume needs -o FILE, a regular file");
+  }
 
   const InterruptScope interrupt(1);
   const BatchRecordParser parser({.json = options.format == "jsonl",
@@ -247,7 +238,8 @@ int run_batch(const BatchCommandOptions& options) {
                                   .generation = generation},
                                  *tokenizer, config, context);
   const Clock::time_point start = Clock::now();
-  BatchSummary summary{.resumed = finished.count(), .seed = header.seed, .statistics = {}};
+  BatchSummary summary{
+      .resumed = finished.count(), .seed = generation.sampling.seed, .statistics = {}};
   {
     BatchInput input(options.in, options.shard, parser, finished, kReadAhead);
     BatchOutput output(file, options.unordered);
@@ -310,11 +302,7 @@ Command add_batch(CLI::App& program) {
             "Most memory for keys and values, such as 2G; default: a quarter of what is free",
             [o](auto flag, auto text) { o->kv_bytes = parse_bytes(flag, text); })
       ->group("Computing");
-  add_model_option(*app, o->model);
-  add_tokenizer_option(*app, o->model);
-  add_threads_option(*app, o->compute.threads);
-  add_kernel_options(*app, o->compute);
-  add_context_option(*app, o->compute);
+  add_model_and_compute_options(*app, o->model, o->compute);
   add_sampling_options(*app, o->sampling);
   add_log_options(*app, o->log);
   app->footer(

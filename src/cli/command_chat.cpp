@@ -132,11 +132,7 @@ Command add_chat(CLI::App& program) {
                 "Print to stderr what the model sees before each answer, text and ids");
   app->add_flag("--json", o->json, "Print one JSON object a turn");
   app->add_flag("--stats", o->stats, "Print timings and the seed to stderr after each answer");
-  add_model_option(*app, o->model);
-  add_tokenizer_option(*app, o->model);
-  add_threads_option(*app, o->compute.threads);
-  add_kernel_options(*app, o->compute);
-  add_context_option(*app, o->compute);
+  add_model_and_compute_options(*app, o->model, o->compute);
   add_sampling_options(*app, o->sampling);
   add_log_options(*app, o->log);
   app->footer(

@@ -138,11 +138,7 @@ Command add_complete(CLI::App& program) {
   app->add_flag("--no-stream", options->no_stream, "Print the text when it is whole");
   app->add_flag("--stats", options->stats, "Print timings and the seed to stderr");
   app->get_option("--logprobs")->needs(json);
-  add_model_option(*app, options->model);
-  add_tokenizer_option(*app, options->model);
-  add_threads_option(*app, options->compute.threads);
-  add_kernel_options(*app, options->compute);
-  add_context_option(*app, options->compute);
+  add_model_and_compute_options(*app, options->model, options->compute);
   add_sampling_options(*app, options->sampling);
   add_log_options(*app, options->log);
   app->footer(

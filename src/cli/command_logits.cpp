@@ -149,11 +149,7 @@ Command add_logits(CLI::App& program) {
   app->add_flag("--all", options->all, "All logits of each position")->excludes(top);
   add_integer(*app, "--chunk", options->chunk, {1, kIntMax},
               "Evaluate N tokens at a time; the logits do not depend on it (default 512)");
-  add_model_option(*app, options->model);
-  add_tokenizer_option(*app, options->model);
-  add_threads_option(*app, options->compute.threads);
-  add_kernel_options(*app, options->compute);
-  add_context_option(*app, options->compute);
+  add_model_and_compute_options(*app, options->model, options->compute);
   add_log_options(*app, options->log);
   app->footer(
       "Keys and values are kept as f32 unless --kv-type says otherwise. sha256 is over the float32 "

@@ -8,9 +8,9 @@
 
 #include "base/atomic_file.h"
 #include "base/utf8.h"
-#include "cli/chat_settings.h"
 #include "cli/dialogue.h"
 #include "cli/format.h"
+#include "cli/generation_settings.h"
 #include "cli/saved_chat.h"
 #include "runtime/model_fingerprint.h"
 

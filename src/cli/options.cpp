@@ -170,6 +170,14 @@ void add_context_option(CLI::App& app, ComputeOptions& options) {
       ->group("Computing");
 }
 
+void add_model_and_compute_options(CLI::App& app, ModelOptions& model, ComputeOptions& compute) {
+  add_model_option(app, model);
+  add_tokenizer_option(app, model);
+  add_threads_option(app, compute.threads);
+  add_kernel_options(app, compute);
+  add_context_option(app, compute);
+}
+
 void add_sampling_options(CLI::App& app, SamplingFlags& flags) {
   SamplingOptions& o = flags.options;
   const std::string group = "Sampling";

@@ -61,6 +61,8 @@ void add_threads_option(CLI::App& app, int& threads);
 void add_thread_list_option(CLI::App& app, std::vector<int>& threads);
 void add_kernel_options(CLI::App& app, ComputeOptions& options);
 void add_context_option(CLI::App& app, ComputeOptions& options);
+/// All of the above: for commands that run a model on text.
+void add_model_and_compute_options(CLI::App& app, ModelOptions& model, ComputeOptions& compute);
 void add_sampling_options(CLI::App& app, SamplingFlags& options);
 
 /// Options whose text is parsed by `parse(flag, text)`; given twice, the last one counts.

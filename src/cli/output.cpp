@@ -8,6 +8,8 @@
 
 #include <openelm/error.h>
 
+#include "base/write_all.h"
+
 namespace openelm::cli {
 namespace {
 
@@ -22,14 +24,7 @@ Output::Output() : terminal_(::isatty(STDOUT_FILENO) == 1) {}
 
 void Output::write(std::string_view bytes) {
   if (!bytes.empty()) at_line_start_ = bytes.back() == '\n';
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      fail(errno);
-    }
-  }
+  if (const int error = write_all(STDOUT_FILENO, bytes); error != 0) fail(error);
 }
 
 void Output::line(std::string_view bytes) {

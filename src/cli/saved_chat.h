@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/chat_settings.h"
 #include "cli/conversation.h"
+#include "cli/generation_settings.h"
 
 namespace openelm::cli {
 

@@ -32,22 +32,14 @@ const GenerationOptions& checked(const GenerationOptions& options,
 
 TextOutput::TextOutput(const Tokenizer* tokenizer, const std::vector<std::string>& stops,
                        const TextCallback& on_text, bool at_start)
-    : stops_(stops), on_text_(on_text) {
+    : text_(stops, on_text) {
   if (tokenizer != nullptr) decoder_.emplace(*tokenizer, at_start);
 }
 
-bool TextOutput::push(TokenId id) { return !decoder_ || emit(stops_.push(decoder_->push(id))); }
+bool TextOutput::push(TokenId id) { return !decoder_ || text_.push(decoder_->push(id)); }
 
 void TextOutput::finish() {
-  if (!decoder_ || refused_) return;
-  std::string rest = stops_.push(decoder_->finish());
-  emit(rest + stops_.finish());
-}
-
-bool TextOutput::emit(const std::string& certain) {
-  text_ += certain;
-  if (!certain.empty() && on_text_) refused_ = !on_text_(certain);
-  return !refused_;
+  if (decoder_) text_.finish(decoder_->finish());
 }
 
 GenerationState::GenerationState(const GenerationSetting& setting, const GenerationOptions& options,

@@ -8,7 +8,7 @@
 
 #include <openelm/generation.h>
 
-#include "text/stop_matcher.h"
+#include "runtime/stopped_text.h"
 
 namespace openelm {
 
@@ -25,17 +25,12 @@ class TextOutput {
   /// Gives out what was held back, unless the callback wants no more.
   void finish();
 
-  const std::optional<std::string>& stop() const { return stops_.fired(); }
-  std::string take() { return std::move(text_); }
+  const std::optional<std::string>& stop() const { return text_.stop(); }
+  std::string take() { return text_.take(); }
 
  private:
-  bool emit(const std::string& certain);
-
   std::optional<StreamDecoder> decoder_;
-  StopMatcher stops_;
-  const TextCallback& on_text_;
-  std::string text_;
-  bool refused_ = false;
+  StoppedText text_;
 };
 
 /// What a generation runs on: all that its rules need to know of the model.

@@ -10,7 +10,6 @@
 #include <openelm/session.h>
 
 #include "runtime/engine_impl.h"
-#include "runtime/logit_observer.h"
 #include "runtime/logit_row.h"
 #include "runtime/sequence_pool.h"
 #include "runtime/window_cutter.h"
@@ -23,12 +22,8 @@ namespace {
 constexpr std::int32_t kGroupPages = 2048 / KvCache::kPageSize;
 constexpr std::int32_t kMaxRows = 512;
 
-std::int32_t pages_of_window(const WindowOptions& options) {
-  return (options.context + KvCache::kPageSize - 1) / KvCache::kPageSize;
-}
-
 std::int32_t windows_of_group(const WindowOptions& options) {
-  const std::int32_t pages = pages_of_window(options);
+  const std::int32_t pages = kv_pages(options.context);
   return (kGroupPages + pages - 1) / pages;
 }
 
@@ -88,7 +83,7 @@ struct PerplexityEvaluator::Impl {
         pool(engine,
              {.context = options.context,
               .kv_type = kv_type,
-              .n_pages = windows_of_group(options) * pages_of_window(options),
+              .n_pages = windows_of_group(options) * kv_pages(options.context),
               .max_rows = std::min(kMaxRows, windows_of_group(options) * options.context)}) {
     if (!tokenizer) return;
     cuts.emplace(*tokenizer);
@@ -147,28 +142,20 @@ void PerplexityEvaluator::Impl::score_windows(const std::vector<Window>& windows
 
   std::atomic<bool> finite{true};
   const kernels::KernelTable& kernels = pool.engine().impl().kernels;
-  SequencePool::Scan scan;
-  scan.row = [&](const SequencePool::ScannedRow& row) {
-    const Window& window = windows[row.item];
-    const auto index = static_cast<std::size_t>(row.index);
-    ScoredToken& token = scored[first_slot[row.item] + index + 1 - window.first_target];
-    const RowMass mass = row_mass(kernels, row.logits, hooks.details);
-    token.logprob = double{row.logits[static_cast<std::size_t>(token.id)]} - mass.log_sum;
-    if (!all_finite(row.logits)) finite = false;
+  const auto score_row = [&](std::size_t item, std::int32_t i, std::span<const float> logits) {
+    const Window& window = windows[item];
+    const auto index = static_cast<std::size_t>(i);
+    ScoredToken& token = scored[first_slot[item] + index + 1 - window.first_target];
+    const RowMass mass = row_mass(kernels, logits, hooks.details);
+    token.logprob = double{logits[static_cast<std::size_t>(token.id)]} - mass.log_sum;
+    if (!all_finite(logits)) finite = false;
     if (hooks.details) {
-      token.rank = rank_of(row.logits, token.id);
+      token.rank = rank_of(logits, token.id);
       token.entropy = mass.entropy();
     }
-    if (hooks.observer != nullptr) {
-      hooks.observer->row(row.place, token.id, row.logits, mass.log_sum);
-    }
   };
-  if (hooks.observer != nullptr) {
-    hooks.observer->begin(static_cast<std::size_t>(pool.max_rows()));
-    scan.passed = [&](std::size_t n) { hooks.observer->passed(n); };
-  }
   try {
-    pool.scan(work, scan, hooks.cancel);
+    pool.scan(work, score_row, hooks.cancel);
   } catch (...) {
     for (const auto& w : work) pool.remove(w.sequence);
     throw;

@@ -7,6 +7,8 @@
 #include <openelm/error.h>
 #include <openelm/session.h>
 
+#include "runtime/prefix_length.h"
+
 namespace openelm {
 namespace {
 
@@ -15,11 +17,8 @@ constexpr std::int32_t kLeastShared = 32;
 
 /// Tokens that `prompt` can take over from a sequence of `tokens`: its last one is evaluated in any
 /// case, since its logits are wanted.
-std::int32_t common_prefix(std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
-  const std::size_t most = std::min(prompt.size() - 1, tokens.size());
-  const auto end = std::mismatch(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(most),
-                                 tokens.begin());
-  return static_cast<std::int32_t>(end.first - prompt.begin());
+std::int32_t shareable(std::span<const TokenId> prompt, std::span<const TokenId> tokens) {
+  return static_cast<std::int32_t>(prefix_length(prompt.first(prompt.size() - 1), tokens));
 }
 
 }  // namespace
@@ -135,7 +134,7 @@ void Scheduler::assign_sequences() {
 Scheduler::Prefix Scheduler::longest_held(const Slot& slot) const {
   Prefix best{.sequence = -1, .length = 0};
   const auto consider = [&](std::int32_t sequence) {
-    const std::int32_t length = common_prefix(slot.request.prompt, pool_.tokens(sequence));
+    const std::int32_t length = shareable(slot.request.prompt, pool_.tokens(sequence));
     if (length > best.length) best = {sequence, length};
   };
   for (const std::int32_t sequence : finished_) consider(sequence);
@@ -150,7 +149,7 @@ Scheduler::Prefix Scheduler::longest_held(const Slot& slot) const {
 bool Scheduler::should_wait(Slots::const_iterator slot, std::int32_t held) const {
   return std::any_of(slots_.cbegin(), slot, [&](const auto& earlier) {
     return in_prompt(*earlier) &&
-           common_prefix((*slot)->request.prompt, earlier->request.prompt) >= held + kLeastShared;
+           shareable((*slot)->request.prompt, earlier->request.prompt) >= held + kLeastShared;
   });
 }
 

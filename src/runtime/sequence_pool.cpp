@@ -78,12 +78,12 @@ void SequencePool::require_valid(std::span<const TokenId> tokens, std::int64_t h
 
 void SequencePool::evaluate(std::span<const Work> work, const RowCallback& row,
                             const std::atomic<bool>* cancel) {
-  append(work, {.row = &row}, cancel);
+  append(work, {.row = row, .scans = false}, cancel);
 }
 
-void SequencePool::scan(std::span<const Work> work, const Scan& scan,
+void SequencePool::scan(std::span<const Work> work, const RowCallback& row,
                         const std::atomic<bool>* cancel) {
-  append(work, {.scan = &scan}, cancel);
+  append(work, {.row = row, .scans = true}, cancel);
 }
 
 void SequencePool::append(std::span<const Work> work, const Visit& visit,
@@ -109,7 +109,7 @@ void SequencePool::append(std::span<const Work> work, const Visit& visit,
 
 void SequencePool::run_passes(std::span<const Work> work, const Visit& visit,
                               const std::atomic<bool>* cancel) {
-  const std::int32_t max_wanted = visit.scan != nullptr ? max_rows() : kMaxLogitRows;
+  const std::int32_t max_wanted = visit.scans ? max_rows() : kMaxLogitRows;
   std::vector<Row> rows;
   std::int32_t n_wanted = 0;
   const auto flush = [&] {
@@ -149,16 +149,15 @@ void SequencePool::pass(std::span<const Work> work, std::span<const Row> rows, c
   }
   const std::int32_t vocab = engine_->config().vocab_size;
   const std::int64_t stride = padded(vocab);
-  const std::size_t kept = visit.scan == nullptr
-                               ? wanted.size()
-                               : std::min(wanted.size(), std::size_t{LogitScan::kRows});
+  const std::size_t kept =
+      visit.scans ? std::min(wanted.size(), std::size_t{LogitScan::kRows}) : wanted.size();
   const std::size_t floats = kept * static_cast<std::size_t>(stride);
   if (logits_.size() < floats) logits_ = AlignedArray<float>(floats, "the logits");
 
   const Engine::Impl& e = engine_->impl();
   auto scan_row = [&](std::size_t place, const float* logits) {
     const Row& r = rows[static_cast<std::size_t>(wanted[place])];
-    visit.scan->row({r.item, r.index, place, {logits, static_cast<std::size_t>(vocab)}});
+    visit.row(r.item, r.index, {logits, static_cast<std::size_t>(vocab)});
   };
   const Batch batch{.tokens = tokens,
                     .positions = positions,
@@ -167,15 +166,12 @@ void SequencePool::pass(std::span<const Work> work, std::span<const Row> rows, c
                     .logits = logits_.data(),
                     .logits_stride = stride,
                     .cancel = cancel,
-                    .scan = visit.scan == nullptr ? LogitScan{} : scan_by(scan_row)};
+                    .scan = visit.scans ? scan_by(scan_row) : LogitScan{}};
   if (!forward(e.context(), e.model, cache_, acts_, batch)) throw Interrupted();
-  if (visit.scan != nullptr) {
-    if (visit.scan->passed && !wanted.empty()) visit.scan->passed(wanted.size());
-    return;
-  }
+  if (visit.scans) return;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const Row& r = rows[static_cast<std::size_t>(wanted[i])];
-    (*visit.row)(
+    visit.row(
         r.item, r.index,
         {logits_.data() + static_cast<std::int64_t>(i) * stride, static_cast<std::size_t>(vocab)});
   }

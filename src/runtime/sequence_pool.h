@@ -79,30 +79,17 @@ class SequencePool {
   void evaluate(std::span<const Work> work, const RowCallback& row,
                 const std::atomic<bool>* cancel = nullptr);
 
-  /// Logits after token `index` of work item `item`; `place` counts the wanted rows of its pass.
-  struct ScannedRow {
-    std::size_t item;
-    std::int32_t index;
-    std::size_t place;
-    std::span<const float> logits;  // [vocab_size]
-  };
-  struct Scan {
-    /// Called on the engine's threads, for several rows at once; must not throw.
-    std::function<void(const ScannedRow& row)> row;
-    /// Called on the caller's thread after a pass with so many wanted rows, if there were any.
-    std::function<void(std::size_t n_rows)> passed = {};
-  };
-
   /// As evaluate, for many wanted rows: they are looked at in parallel and not kept, so that they
-  /// take no more passes than the tokens do.
-  void scan(std::span<const Work> work, const Scan& scan,
+  /// take no more passes than the tokens do. `row` is called on the engine's threads, for several
+  /// rows at once; it must not throw.
+  void scan(std::span<const Work> work, const RowCallback& row,
             const std::atomic<bool>* cancel = nullptr);
 
  private:
-  /// What is done with the wanted rows: one of the two.
+  /// What is done with the wanted rows.
   struct Visit {
-    const RowCallback* row = nullptr;
-    const Scan* scan = nullptr;
+    const RowCallback& row;
+    bool scans;  // in parallel, while they are there
   };
 
   /// A token's place in a pass.

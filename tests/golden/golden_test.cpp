@@ -229,12 +229,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, Golden,
                          testing::Combine(testing::ValuesIn(test::runnable_variants()),
                                           testing::Values("tiny-gqa4", "tiny-mha", "tiny-mqa",
                                                           "tiny-text")),
-                         [](const auto& info) {
-                           std::string name =
-                               std::get<0>(info.param) + "_" + std::get<1>(info.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         test::variant_and_checkpoint);
 
 }  // namespace
 }  // namespace openelm

@@ -89,13 +89,9 @@ TEST_P(GoldenPerplexity, RollingWindowsOfTheHarness) {
 
 INSTANTIATE_TEST_SUITE_P(Variants, GoldenPerplexity,
                          testing::Combine(testing::ValuesIn(vector_variants()),
-                                          testing::Values("tiny-gqa4", "tiny-text")),
-                         [](const auto& info) {
-                           std::string name =
-                               std::get<0>(info.param) + "_" + std::get<1>(info.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                                          testing::Values("tiny-gqa4", "tiny-mha", "tiny-mqa",
+                                                          "tiny-text")),
+                         test::variant_and_checkpoint);
 
 }  // namespace
 }  // namespace openelm

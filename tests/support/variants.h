@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "kernels/kernels.h"
 
@@ -19,6 +23,14 @@ inline std::vector<std::string> runnable_variants() {
     if (only == nullptr || std::string(only) == v.name) names.emplace_back(v.name);
   }
   return names;
+}
+
+/// The name of a test case that has a variant and a checkpoint.
+inline std::string variant_and_checkpoint(
+    const testing::TestParamInfo<std::tuple<std::string, std::string>>& info) {
+  std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 }  // namespace openelm::test

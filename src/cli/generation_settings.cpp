@@ -1,4 +1,4 @@
-#include "cli/chat_settings.h"
+#include "cli/generation_settings.h"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 
 namespace openelm::cli {
 
-/// A value that a chat can change while it runs, as text.
+/// An option of a generation, as text: a chat can change it while it runs.
 struct Setting {
   std::string name;  ///< as the option is called: "top-k"
   std::string value;
