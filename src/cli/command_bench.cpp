@@ -7,6 +7,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
+#include <openelm/batch.h>
 #include <openelm/error.h>
 #include <openelm/version.h>
 
@@ -62,8 +63,14 @@ struct Row {
 
 std::vector<BenchmarkCase> cases(const BenchOptions& options) {
   std::vector<BenchmarkCase> list;
-  if (options.n_prompt > 0) list.push_back({.n_prompt = options.n_prompt, .depth = options.depth});
-  if (options.n_gen > 0) list.push_back({.n_gen = options.n_gen, .depth = options.depth});
+  const auto add = [&](std::int32_t n_prompt, std::int32_t n_gen) {
+    if (n_prompt + n_gen > 0) {
+      list.push_back(
+          {.n_prompt = n_prompt, .n_gen = n_gen, .depth = options.depth, .batch = options.batch});
+    }
+  };
+  add(options.n_prompt, 0);
+  add(0, options.n_gen);
   if (list.empty()) throw UsageError("nothing to measure: both -p and -n are 0");
   return list;
 }
@@ -74,7 +81,7 @@ nlohmann::ordered_json to_json(const Row& row) {
           {"n_prompt", row.benchmark.n_prompt},
           {"n_gen", row.benchmark.n_gen},
           {"depth", row.benchmark.depth},
-          {"batch", 1},
+          {"batch", row.benchmark.batch},
           {"threads", row.threads},
           {"isa", row.isa},
           {"format", row.format},
@@ -107,32 +114,36 @@ std::string csv_field(const std::string& text) {
 
 void print_csv(const std::vector<Row>& rows, Output& output) {
   output.line(
-      "model,test,threads,isa,format,tokens_per_second,min,max,gb_per_second,probe_gb_per_second,"
+      "model,test,batch,threads,isa,format,tokens_per_second,min,max,gb_per_second,probe_gb_per_"
+      "second,"
       "probe_bytes,share_of_probe,version");
   for (const Row& row : rows) {
     const std::optional<double> share = row.share_of_probe();
-    output.line(fmt::format("{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{}",
-                            csv_field(row.model), row.benchmark.name(), row.threads, row.isa,
-                            row.format, row.result.median(), row.result.min(), row.result.max(),
-                            row.gigabytes_per_second(), row.probe_gigabytes_per_second(),
-                            row.probe.bytes, share ? fmt::format("{:.3f}", *share) : "", kVersion));
+    output.line(fmt::format("{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f},{},{},{}",
+                            csv_field(row.model), row.benchmark.name(), row.benchmark.batch,
+                            row.threads, row.isa, row.format, row.result.median(), row.result.min(),
+                            row.result.max(), row.gigabytes_per_second(),
+                            row.probe_gigabytes_per_second(), row.probe.bytes,
+                            share ? fmt::format("{:.3f}", *share) : "", kVersion));
   }
 }
 
 void print_markdown(const std::vector<Row>& rows, Output& output) {
   output.line(
-      "| model | test | threads | isa | format | tokens/s | min .. max | GB/s | of the probe's |");
-  output.line("|---|---|--:|---|---|--:|--:|--:|--:|");
+      "| model | test | batch | threads | isa | format | tokens/s | min .. max | GB/s | of the "
+      "probe's |");
+  output.line("|---|---|--:|--:|---|---|--:|--:|--:|--:|");
   for (const Row& row : rows) {
     const std::optional<double> share = row.share_of_probe();
     const std::string of_probe =
         share ? fmt::format("{:.0f} % of {:.1f} over {}", 100 * *share,
                             row.probe_gigabytes_per_second(), format_bytes(row.probe.bytes))
               : "-";
-    output.line(fmt::format("| {} | {} | {} | {} | {} | {:.2f} | {:.2f} .. {:.2f} | {:.2f} | {} |",
-                            row.model, row.benchmark.name(), row.threads, row.isa, row.format,
-                            row.result.median(), row.result.min(), row.result.max(),
-                            row.gigabytes_per_second(), of_probe));
+    output.line(
+        fmt::format("| {} | {} | {} | {} | {} | {} | {:.2f} | {:.2f} .. {:.2f} | {:.2f} | {} |",
+                    row.model, row.benchmark.name(), row.benchmark.batch, row.threads, row.isa,
+                    row.format, row.result.median(), row.result.min(), row.result.max(),
+                    row.gigabytes_per_second(), of_probe));
   }
 }
 
@@ -147,8 +158,8 @@ int run_bench(const BenchOptions& options) {
     compute.threads = threads;
     const auto engine = load_engine(folder, compute, options.log.quiet).engine;
     const KvType kv_type = compute.kv_type.value_or(default_kv_type(engine->config()));
-    const ReadBandwidth probe =
-        measure_read_bandwidth(*engine, bytes_per_token(*engine, options.depth, kv_type));
+    const ReadBandwidth probe = measure_read_bandwidth(
+        *engine, bytes_per_step(*engine, options.depth, options.batch, kv_type));
     for (const BenchmarkCase& benchmark : wanted) {
       spdlog::debug("{} with {} threads", benchmark.name(), engine->threads());
       rows.push_back(
@@ -180,7 +191,8 @@ Command add_bench(CLI::App& program) {
   add_integer(*app, "-n,--max-tokens", o->n_gen, {0, kIntMax},
               "Tokens generated; 0: leave it out (default 128)");
   add_integer(*app, "--depth", o->depth, {0, kIntMax}, "Tokens that stand before (default 0)");
-  add_integer(*app, "--batch", o->batch, {1, 1}, "Sequences at a time (1 in this version)");
+  add_integer(*app, "--batch", o->batch, {1, kMaxParallel},
+              "Sequences at a time, each with the prompt and the tokens of its own (default 1)");
   add_integer(*app, "-r,--repetitions", o->repetitions, {1, kIntMax},
               "Measured runs after one to warm up (default 5)");
   add_choice(*app, "--output", o->output, {"md", "csv", "json"}, "Form of the table (default md)");
@@ -191,8 +203,8 @@ Command add_bench(CLI::App& program) {
   app->footer(
       "Tokens are random; prompts are evaluated 512 tokens at a time. GB/s counts the weights once "
       "a pass and, for generation, the keys and values read. Beside it stands a probe: how fast "
-      "the "
-      "same threads read a set as large as what one token reads, from the caches as far as it fits "
+      "the same threads read a set as large as what one step reads, from the caches as far as it "
+      "fits "
       "into them (at most 512 MiB or four times the last-level cache).\n\n"
       "Example:\n  openelm bench -p 512 -n 128 -t 1,2 --output json");
   return {app, [options] { return run_bench(*options); }};

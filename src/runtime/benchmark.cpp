@@ -7,14 +7,17 @@
 #include <span>
 
 #include <openelm/error.h>
-#include <openelm/session.h>
 
 #include "runtime/engine_impl.h"
+#include "runtime/sequence_pool.h"
 
 namespace openelm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Tokens of one pass, as in a session.
+constexpr std::int32_t kMaxRows = 512;
 
 std::vector<TokenId> random_tokens(std::int32_t count, std::int32_t vocab_size) {
   std::mt19937 random;
@@ -36,16 +39,49 @@ std::uint64_t kv_bytes_per_position(const Engine& engine, KvType kv_type) {
 
 std::uint64_t bytes_read(const Engine& engine, const BenchmarkCase& benchmark, KvType kv_type) {
   const std::uint64_t weights = weight_bytes_per_pass(engine);
+  const auto batch = static_cast<std::uint64_t>(benchmark.batch);
   if (benchmark.n_prompt > 0) {
-    const std::int32_t chunk = SessionOptions{}.chunk;
-    return weights * static_cast<std::uint64_t>((benchmark.n_prompt + chunk - 1) / chunk);
+    const std::uint64_t rows = batch * static_cast<std::uint64_t>(benchmark.n_prompt);
+    return weights * ((rows + kMaxRows - 1) / kMaxRows);
   }
   const auto n = static_cast<std::uint64_t>(benchmark.n_gen);
   const auto depth = static_cast<std::uint64_t>(benchmark.depth);
   // Token i (from 1) attends to depth + i positions, its own included.
   const std::uint64_t positions = n * depth + n * (n + 1) / 2;
-  return weights * n + kv_bytes_per_position(engine, kv_type) * positions;
+  return weights * n + kv_bytes_per_position(engine, kv_type) * positions * batch;
 }
+
+/// The sequences of a case, and how they are brought to its depth and on from there.
+class Sequences {
+ public:
+  Sequences(const std::shared_ptr<const Engine>& engine, const BenchmarkCase& benchmark,
+            KvType kv_type, const std::atomic<bool>* cancel)
+      : pool_(engine, {.context = benchmark.length(),
+                       .kv_type = kv_type,
+                       .n_pages = benchmark.batch * kv_pages(benchmark.length()),
+                       .max_rows = kMaxRows}),
+        cancel_(cancel) {
+    for (std::int32_t i = 0; i < benchmark.batch; ++i) sequences_.push_back(pool_.add());
+  }
+
+  void rewind(std::int32_t length) {
+    for (const std::int32_t sequence : sequences_) pool_.rewind(sequence, length);
+  }
+
+  /// Appends the tokens to every sequence; only the last ones' logits are computed.
+  void evaluate(std::span<const TokenId> tokens) {
+    const auto last = static_cast<std::int32_t>(tokens.size()) - 1;
+    std::vector<SequencePool::Work> work;
+    for (const std::int32_t s : sequences_) work.push_back({s, tokens, {&last, 1}});
+    pool_.evaluate(
+        work, [](std::size_t, std::int32_t, std::span<const float>) {}, cancel_);
+  }
+
+ private:
+  SequencePool pool_;
+  std::vector<std::int32_t> sequences_;
+  const std::atomic<bool>* cancel_;
+};
 
 }  // namespace
 
@@ -71,11 +107,13 @@ double BenchmarkResult::max() const {
 }
 
 double BenchmarkResult::bytes_per_second() const {
-  return static_cast<double>(bytes_read) / tokens * median();
+  return static_cast<double>(bytes_read) / static_cast<double>(tokens) * median();
 }
 
-std::uint64_t bytes_per_token(const Engine& engine, std::int32_t depth, KvType kv_type) {
-  const auto positions = static_cast<std::uint64_t>(depth) + 1;
+std::uint64_t bytes_per_step(const Engine& engine, std::int32_t depth, std::int32_t batch,
+                             KvType kv_type) {
+  const auto positions =
+      (static_cast<std::uint64_t>(depth) + 1) * static_cast<std::uint64_t>(batch);
   return weight_bytes_per_pass(engine) + kv_bytes_per_position(engine, kv_type) * positions;
 }
 
@@ -89,34 +127,30 @@ BenchmarkResult run_benchmark(const std::shared_ptr<const Engine>& engine,
                      std::to_string(benchmark.depth) + " do not fit the model's context of " +
                      std::to_string(config.max_context));
   }
-  SessionOptions options;
-  options.context = benchmark.depth + count;
-  options.kv_type = kv_type;
-  Session session(engine, options);
-  session.set_cancel(cancel);
-  const std::vector<TokenId> tokens = random_tokens(benchmark.depth + count, config.vocab_size);
+  Sequences sequences(engine, benchmark, kv_type, cancel);
+  const std::vector<TokenId> tokens = random_tokens(benchmark.length(), config.vocab_size);
   const std::span<const TokenId> all(tokens);
   const auto depth = static_cast<std::size_t>(benchmark.depth);
-  if (depth > 0) session.evaluate(all.first(depth));
+  if (depth > 0) sequences.evaluate(all.first(depth));
 
   const auto run_once = [&] {
-    session.rewind(benchmark.depth);
+    sequences.rewind(benchmark.depth);
     if (benchmark.n_prompt > 0) {
-      session.evaluate(all.subspan(depth));
+      sequences.evaluate(all.subspan(depth));
     } else {
-      for (std::size_t i = depth; i < all.size(); ++i) session.evaluate(all.subspan(i, 1));
+      for (std::size_t i = depth; i < all.size(); ++i) sequences.evaluate(all.subspan(i, 1));
     }
   };
   run_once();  // brings caches, pages and clock up
 
   BenchmarkResult result;
-  result.tokens = count;
+  result.tokens = std::int64_t{count} * benchmark.batch;
   result.bytes_read = bytes_read(*engine, benchmark, kv_type);
   for (std::int32_t r = 0; r < repetitions; ++r) {
     const Clock::time_point start = Clock::now();
     run_once();
     const std::chrono::duration<double> elapsed = Clock::now() - start;
-    result.tokens_per_second.push_back(count / elapsed.count());
+    result.tokens_per_second.push_back(static_cast<double>(result.tokens) / elapsed.count());
   }
   return result;
 }

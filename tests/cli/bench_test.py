@@ -71,6 +71,19 @@ class Bench(unittest.TestCase):
         for row in (prompt, generation):
             self.assertLess(abs((row["probe_bytes"] - per_position * 101) / weights - 1), 0.01)
 
+    def test_sequences_together_read_the_weights_once(self):
+        weights = 2 * 3591872
+        per_position = 4 * 2 * 32 * 12
+        prompt, generation = succeed(
+            *SMALL, "--batch", "4", "--depth", "10", "--kv-type", "f32", "--output", "json"
+        ).json
+        self.assertEqual((prompt["batch"], generation["batch"]), (4, 4))
+        # Per second and per token of all sequences; times the tokens of a pass: bytes of a pass.
+        prompt_bytes = prompt["gb_per_second"] * 1e9 / prompt["tokens_per_second"]["median"]
+        step_bytes = generation["gb_per_second"] * 1e9 / generation["tokens_per_second"]["median"]
+        self.assertLess(abs(prompt_bytes * 4 * 16 / weights - 1), 0.01)
+        self.assertLess(abs((step_bytes * 4 - 4 * per_position * 14.5) / weights - 1), 0.01)
+
     def test_an_embedding_that_is_not_the_head_is_not_read(self):
         heads, head, ffn, width, vocabulary = 4, 64, 256, 256, 8192
         layer = (heads + 2) * head * width + heads * head * width + 3 * ffn * width
@@ -100,7 +113,7 @@ class Bench(unittest.TestCase):
         speed, probe = float(rows[1]["gb_per_second"]), float(rows[1]["probe_gb_per_second"])
         self.assertAlmostEqual(float(rows[1]["share_of_probe"]), speed / probe, delta=0.002)
         header, line, prompt, generation = succeed(*SMALL).text.splitlines()
-        self.assertEqual({text.count("|") for text in (header, line, prompt, generation)}, {10})
+        self.assertEqual({text.count("|") for text in (header, line, prompt, generation)}, {11})
         self.assertIn("| tg8 |", generation)
         self.assertRegex(generation, r"\d+ % of \d+\.\d over 6\.9 MiB \|$")
 
@@ -118,7 +131,8 @@ class Bench(unittest.TestCase):
             (["-t", "1,x"], "'x'"),
             (["-t", "0"], "'0'"),
             (["-r", "0"], "--repetitions"),
-            (["--batch", "2"], "--batch"),
+            (["--batch", "0"], "--batch"),
+            (["--batch", "257"], "--batch"),
             (["--output", "xml"], "json"),
         ]:
             assert_one_line(self, run("bench", *options), 2, part)
