@@ -27,7 +27,10 @@ constexpr std::int32_t kAffineFewTokens = 8;
 constexpr std::int32_t kAffineWidenedBytes =
     kAffineBlockTiles * (kAffineBlockK * 16 + kAffineBlockK / 32 * 128);
 
-/// Affine weights: bytes prefetched ahead, with few tokens.
+/// Affine weights: strips of up to so many tokens are done before memory has the next weights, and
+/// fetch so many bytes ahead; the others fetch the block after theirs, into the second cache.
+constexpr int kAffineStreamTokens = 3;
 constexpr std::int32_t kAffinePrefetchBytes = 2048;
+constexpr int kAffineSecondCache = 2;
 
 }  // namespace openelm::kernels

@@ -20,11 +20,15 @@ void accumulate_affine_all(const AffineStrip& strip, std::int32_t n_tiles, std::
   };
   for (std::int32_t tile = 0; tile < n_tiles;) {
     const bool together = n_tokens > 1 && n_tiles - tile >= Ints::kTiles;
+    const int taken = together ? Ints::kTiles : 1;
+    int fetched = 0;
     for_each_part(n_tokens, Ints::kMaxTokens, [&](std::int32_t token, int tokens) {
-      const AffineStrip piece = part_of(strip, tile, token);
+      AffineStrip piece = part_of(strip, tile, token);
+      // The first parts fetch a tile each, the others what is there already.
+      piece.ahead = fetched < taken ? strip.ahead + (tile + fetched++) * strip.w_tile : piece.w;
       together ? run(Count<Ints::kTiles>{}, piece, tokens) : run(Count<1>{}, piece, tokens);
     });
-    tile += together ? Ints::kTiles : 1;
+    tile += taken;
   }
 }
 
@@ -44,7 +48,8 @@ AffineStrip widen_tiles(const AffineStrip& strip, std::int32_t n_tiles, std::byt
   AffineStrip wide = strip;
   wide.w = out;
   wide.w_group = header + strip.group_size * 16;
-  wide.w_tile = wide.w_group * strip.n_groups;
+  wide.w_tile =
+      wide.w_group * strip.n_groups;  // `ahead` is fetched twice as far as needed: harmless
   for (std::int32_t tile = 0; tile < n_tiles; ++tile) {
     const std::byte* from = strip.w + tile * strip.w_tile;
     for (std::int32_t group = 0; group < strip.n_groups; ++group) {
@@ -67,10 +72,12 @@ void affine_matmul_in_blocks(const MatmulArgs& args) {
   const PackedMatrix& w = *args.w;
   const std::int32_t n_groups = w.k / w.format.group_size;
   const bool few_tokens = args.m <= kAffineFewTokens;
-  const std::int32_t run = few_tokens ? n_groups : kAffineBlockK / w.format.group_size;
+  const std::int32_t n_runs = few_tokens ? 1 : (w.k + kAffineBlockK - 1) / kAffineBlockK;
+  const std::int32_t run = (n_groups + n_runs - 1) / n_runs;
   const std::ptrdiff_t x_group =
       w.format.group_size / Block * static_cast<std::ptrdiff_t>(sizeof(QuantisedBlock)) +
       w.format.group_size * Ints::kValueBytes;
+  const auto w_group = static_cast<std::ptrdiff_t>(w.group_bytes());
   const std::ptrdiff_t y_tile = std::ptrdiff_t{args.m} * 16;
   auto* const widened = reinterpret_cast<std::byte*>(args.scratch + kMatmulGroupTiles * y_tile);
 
@@ -81,9 +88,9 @@ void affine_matmul_in_blocks(const MatmulArgs& args) {
       const std::int32_t n_tiles = end - tile < kAffineBlockTiles ? end - tile : kAffineBlockTiles;
       for (std::int32_t group = 0; group < n_groups; group += run) {
         const AffineStrip strip{
-            .w = w.tile(tile) + group * static_cast<std::ptrdiff_t>(w.group_bytes()),
+            .w = w.tile(tile) + group * w_group,
             .w_tile = static_cast<std::ptrdiff_t>(w.tile_bytes()),
-            .w_group = static_cast<std::ptrdiff_t>(w.group_bytes()),
+            .w_group = w_group,
             .type = w.format.type,
             .group_size = w.format.group_size,
             .n_groups = n_groups - group < run ? n_groups - group : run,
@@ -93,6 +100,8 @@ void affine_matmul_in_blocks(const MatmulArgs& args) {
             .y_tile = y_tile,
             .y_token = 16,
             .resume = group > 0,
+            .ahead = group + run < n_groups ? w.tile(tile) + (group + run) * w_group
+                                            : w.tile(tile + n_tiles),
         };
         if (Bits == 4 && !few_tokens) {
           const AffineStrip wide = widen_tiles(strip, n_tiles, widened);

@@ -26,6 +26,8 @@ struct AffineStrip {
   std::ptrdiff_t y_tile;   ///< floats from tile to tile
   std::ptrdiff_t y_token;  ///< floats from token to token
   bool resume;             ///< go on from the y found, instead of from 0
+  /// Read next, a tile like `w`: fetched in passing, so that memory works while this is multiplied.
+  const std::byte* ahead;
 };
 
 /// Scales or biases of 16 rows. The type is kept from the optimiser, which would otherwise make
@@ -56,6 +58,7 @@ template <class V, class Ints, int Bits, int Block, int Tiles, int Tokens>
   point_at(w, strip.w, strip.w_tile);
   point_at(x, strip.x, strip.x_token);
   load_sums(strip, total);
+  const std::byte* ahead = strip.ahead;
 
   for (std::int32_t group = 0; group < strip.n_groups; ++group) {
     // Scales, biases and totals of the group are far from the loop that needs the registers.
@@ -101,9 +104,15 @@ template <class V, class Ints, int Bits, int Block, int Tiles, int Tokens>
       for (int i = 0; i < kQuads; i += Bits == 8 ? 1 : 2) {
         Weights first[Tiles];
         Weights second[Tiles];
+        if constexpr (Tokens > kAffineStreamTokens) {
+          __builtin_prefetch(ahead, 0, kAffineSecondCache);
+          ahead += 64;
+        }
 #pragma GCC unroll 16
         for (int tile = 0; tile < Tiles; ++tile) {
-          if constexpr (Tokens <= 3) __builtin_prefetch(w[tile] + kAffinePrefetchBytes);
+          if constexpr (Tokens <= kAffineStreamTokens) {
+            __builtin_prefetch(w[tile] + kAffinePrefetchBytes);
+          }
           if constexpr (Bits == 8) {
             first[tile] = Ints::load_bytes(w[tile]);
           } else {
